@@ -18,6 +18,8 @@ export interface Document {
   ended: readonly Ended[];
   /** The last valid configuration, absent until one was seen. */
   policy?: Policy | undefined;
+  /** What is wrong with the version of config.toml that is there now, if it is not valid. */
+  config_fault?: { stamp: string; message: string } | undefined;
   /** Set after the machine slept: until then no session counts as silent. */
   grace_until?: Time | undefined;
   /** Unverified fired signals that made room for a stronger report. */
@@ -149,7 +151,12 @@ export interface Envelope {
   source_url: string;
   source_timestamp?: string | undefined;
   received_at?: string | undefined;
-  actors: readonly { kind: string; id: string; display_name?: string | undefined; url?: string | undefined }[];
+  actors: readonly {
+    kind: string;
+    id: string;
+    display_name?: string | undefined;
+    url?: string | undefined;
+  }[];
   summary: string;
   why_it_matters: string;
   proposed_action: string;

@@ -1,6 +1,6 @@
-import { type Document, type Signal, severityRank } from "./document.ts";
-import type { Time } from "./time.ts";
-import type { Severity } from "./document.ts";
+import { type Document, type Severity, type Signal, severityRank } from "./document.ts";
+import { sameRepository } from "./repository.ts";
+import { formatDuration, type Time } from "./time.ts";
 
 /** `config.toml` with every default filled in. Durations are milliseconds, sizes bytes. */
 export interface Config {
@@ -40,3 +40,88 @@ export const DEFAULTS: Config = {
   fallback_role: "control",
   mute: [],
 };
+
+/** Why a generation is not routed now, and what would release it, in words for people. */
+export interface Hold {
+  reason: string;
+  release: string;
+}
+
+/** The durations and limits in force. A broken first config.toml leaves the defaults, and holds every signal. */
+export function configOf(doc: Document): Config {
+  return doc.policy?.config ?? DEFAULTS;
+}
+
+/**
+ * Whether the person's policy holds this generation. Held is not lost: it routes as soon as the policy allows.
+ * `min_severity` looks at the signal's own severity, also when it has settled.
+ */
+export function policyHold(doc: Document, signal: Signal, now: Time): Hold | undefined {
+  if (doc.policy === undefined) {
+    return { reason: "config.toml has never been valid", release: "mend it: scripts/config.mts shows where" };
+  }
+  const { mute, min_severity } = doc.policy.config;
+  const muting = mute.find((candidate) => mutes(candidate, signal, now));
+  if (muting) {
+    const why = muting.reason ? ` (${muting.reason})` : "";
+    return {
+      reason: `muted${why}`,
+      release: muting.until ? `it ends at ${muting.until}` : "remove the [[mute]] from config.toml",
+    };
+  }
+  if (severityRank(signal.severity) < severityRank(min_severity)) {
+    return {
+      reason: `below min_severity ${min_severity}`,
+      release: `a rise to ${min_severity}, or a lower min_severity in config.toml`,
+    };
+  }
+  return undefined;
+}
+
+function mutes(mute: Mute, signal: Signal, now: Time): boolean {
+  if (mute.until !== undefined && mute.until <= now) return false;
+  const { repository } = signal.hints;
+  return (
+    matches(mute.key, signal.key) &&
+    matches(mute.producer, signal.producer) &&
+    matches(mute.provider, signal.envelope.provider) &&
+    (mute.repository === undefined ||
+      (repository !== undefined &&
+        (sameRepository(mute.repository, repository) ||
+          matches(mute.repository.toLowerCase(), repository.toLowerCase()))))
+  );
+}
+
+/** A pattern in which `*` stands for any characters, none included; no pattern matches everything. */
+function matches(pattern: string | undefined, text: string): boolean {
+  if (pattern === undefined) return true;
+  const [head = "", ...rest] = pattern.split("*");
+  const tail = rest.pop();
+  if (tail === undefined) return text === head;
+  if (!text.startsWith(head)) return false;
+  // Taking the earliest place for each part in turn is right for `*`, and cannot run away as a regex could.
+  let at = head.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return text.length - tail.length >= at && text.endsWith(tail);
+}
+
+/** The words for a hold that the router makes: nobody suitable is there. */
+export function noSession(doc: Document): Hold {
+  const role = configOf(doc).fallback_role;
+  return {
+    reason: "no session",
+    release: `a session in that repository or directory, or one with role ${role}`,
+  };
+}
+
+/** The words for a generation that waits for one session that is away. */
+export function waitsFor(doc: Document, session: string): Hold {
+  return {
+    reason: `waits for session ${session}`,
+    release: `that session's return within ${formatDuration(configOf(doc).retain)}`,
+  };
+}

@@ -7,7 +7,7 @@
  * It goes by Unicode category, with the few that no category covers named one by one.
  */
 const FORBIDDEN =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Noncharacter_Code_Point}\p{Variation_Selector}\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{3164}\u{ffa0}\u{e0000}-\u{e007f}]/gu;
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Noncharacter_Code_Point}\p{Variation_Selector}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{3164}\u{ffa0}\u{e0000}-\u{e007f}]|\u{34f}/gu;
 
 /** One line of printable text: every forbidden character becomes a space, runs of spaces become one. */
 export function clean(text: string): string {
@@ -60,7 +60,9 @@ export function escapeAndCap(text: string, maxBytes: number, keepTail = 0): stri
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const scored = candidates.map((candidate) => ({ candidate, distance: editDistance(word, candidate) }));
   const best = scored.sort((a, b) => a.distance - b.distance)[0];
-  return best && best.distance <= Math.max(2, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
+  return best && best.distance <= Math.max(2, Math.floor(best.candidate.length / 3))
+    ? best.candidate
+    : undefined;
 }
 
 /** Single-character insertions, deletions and replacements from `a` to `b`. */

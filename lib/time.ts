@@ -24,7 +24,8 @@ export function between(from: Time, to: Time): number {
 
 /** Any RFC 3339 or ISO 8601 instant that names its zone, in our form; undefined when it is none. */
 export function parseTime(text: string): Time | undefined {
-  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)$/.test(text.trim())) return undefined;
+  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)$/.test(text.trim()))
+    return undefined;
   const ms = Date.parse(text.trim().replace(" ", "T"));
   return Number.isNaN(ms) ? undefined : timeOf(ms);
 }
@@ -49,10 +50,9 @@ export function relative(time: Time, now: Time): string {
   const ms = between(time, now);
   const size = Math.abs(ms);
   if (size < 5_000) return "just now";
-  const [unit, unitMs] =
-    Object.entries(UNITS)
-      .reverse()
-      .find(([unit, unitMs]) => unit !== "w" && size >= unitMs) ?? ["s", 1_000];
+  const [unit, unitMs] = Object.entries(UNITS)
+    .reverse()
+    .find(([unit, unitMs]) => unit !== "w" && size >= unitMs) ?? ["s", 1_000];
   const count = Math.floor(size / unitMs);
   return ms > 0 ? `${count}${unit} ago` : `in ${count}${unit}`;
 }

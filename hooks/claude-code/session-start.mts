@@ -1,0 +1,25 @@
+#!/usr/bin/env tsx
+/**
+ * At the start of a session: registers it, and tells it what is wrong already.
+ *
+ *   event    SessionStart of Claude Code: startup, resume, clear, compact, fork
+ *   try it   npx tsx hooks/claude-code/session-start.mts < fixtures/claude-code/SessionStart.json
+ *
+ * Reads    one hook event as JSON on stdin; --dir DIR names another inbox.
+ * Prints   one JSON object when a reminder is due, else nothing.
+ * Exits    0, always: trouble is one line for the person, never for the model.
+ * Needs    ambient-signals in a folder at or above this file's.
+ */
+import { renderReminders, runHook } from "ambient-signals";
+
+await runHook(import.meta.url, "claude-code", async (hook) => {
+  // Idle: nothing runs before the first prompt, which marks the session busy.
+  const { reminders, waiting } = await hook.checkIn("idle", "any");
+  if (reminders.length > 0) {
+    hook.print(renderReminders(reminders, waiting));
+    // Only now has the model been told. A crash above loses nothing: the lease lapses and the reminder comes again.
+    await hook.ack(reminders);
+  }
+  // A script that the model runs in its shell can then say which session it speaks for.
+  hook.shareSessionId();
+});

@@ -1,0 +1,216 @@
+import { appendFileSync, writeSync } from "node:fs";
+import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { headerOf, versionText } from "./header.ts";
+import { inboxDirectory, type Result, transact } from "./inbox.ts";
+import { ackAll, type Reminder } from "./lease.ts";
+import { locate } from "./repository.ts";
+import { type CheckIn, endSession } from "./session.ts";
+import { clean, hasForbidden } from "./text.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** The event that a client hands to a hook on stdin, as far as the hooks here read it. */
+export interface HookEvent {
+  hook_event_name: string;
+  session_id: string;
+  cwd: string;
+  transcript_path?: string | undefined;
+  /** Set inside a subagent, which carries its parent's session id. */
+  agent_id?: string | undefined;
+  [field: string]: unknown;
+}
+
+/** One run of a hook, from the client's event to the last ack. */
+export interface Hook {
+  event: HookEvent;
+  /**
+   * Reports the session to the inbox, in the state that this event leaves it in, and leases what is due to it: all
+   * reminders, or the urgent ones of a session about to stop. A subagent's event is a sign of life and leases none.
+   */
+  checkIn(state: CheckIn["state"], lease: Transaction<void>["lease"]): Promise<Result<void>>;
+  /** Hands text to the model, as context without the user's authority. Returns when the client has all of it. */
+  print(additionalContext: string): void;
+  /** Tells the inbox that these reminders reached the model. */
+  ack(reminders: readonly Reminder[]): Promise<void>;
+  /** Takes the session out of the registry. */
+  leave(): Promise<void>;
+  /** Tells the session's own shell which session it belongs to, as `HARN_EXT_SIGNALS_SESSION`, where the client can. */
+  shareSessionId(): void;
+}
+
+const SILENCE_MS = 3_000;
+const LARGEST_EVENT = 256 * 1024 * 1024;
+const LONGEST_ID = 128;
+
+/**
+ * Runs one hook: reads the event, runs `work`, and exits 0 whatever happens, since any other status could block the
+ * agent. Trouble of our own is one line for the person, as `systemMessage` and on stderr, never for the model.
+ * `url` is the entry file's `import.meta.url`; `harness` names the client.
+ */
+export async function runHook(
+  url: string,
+  harness: string,
+  work: (hook: Hook) => Promise<void>,
+): Promise<never> {
+  const flags = process.argv.slice(2);
+  if (flags.includes("--help") || flags.includes("-h")) exitWith(headerOf(url));
+  if (flags.includes("--version")) exitWith(versionText());
+  // A model that the toolkit itself runs must not be handed reminders.
+  if (process.env["HARN_EXT_SIGNALS_OFF"] === "1") process.exit(0);
+
+  // What the person is to know, kept until the one object that a hook may print.
+  let notice: string | undefined;
+  let event: HookEvent | undefined;
+  let printed = false;
+  const print = (output: { hookSpecificOutput?: object }) => {
+    printed = true;
+    writeAll(1, JSON.stringify({ ...output, ...(notice && { systemMessage: notice }) }));
+  };
+  try {
+    const dir = inboxDirectory(flagValue(flags, "--dir"));
+    event = checkEvent(await readEvent(process.stdin));
+    if (event === undefined) process.exit(0);
+    await work(openHook(event, harness, dir, print, (fault) => (notice = fault)));
+  } catch (error) {
+    notice = `ambient-signals: ${clean(messageOf(error))}`;
+    writeAll(2, `${notice}\n${process.env["DEBUG"] && error instanceof Error ? `${error.stack}\n` : ""}`);
+  }
+  // At a session's end the client takes no output any more.
+  if (notice && !printed && event?.hook_event_name !== "SessionEnd") print({});
+  process.exit(0);
+}
+
+function openHook(
+  event: HookEvent,
+  harness: string,
+  dir: string,
+  print: (output: { hookSpecificOutput: object }) => void,
+  notify: (fault: string) => void,
+): Hook {
+  return {
+    event,
+    async checkIn(state, lease) {
+      const transaction = { checkIn: describeSession(event, harness, state), lease };
+      const result = await transact<void>(dir, transaction, { onConfigFault: "keep", optimistic: true });
+      if (result.configFault) {
+        notify(`ambient-signals: ${result.configFault} (until then the last valid settings hold)`);
+      }
+      return result;
+    },
+    print: (additionalContext) =>
+      print({ hookSpecificOutput: { hookEventName: event.hook_event_name, additionalContext } }),
+    async ack(reminders) {
+      const tokens = reminders.map(({ lease }) => lease.token);
+      await transact(
+        dir,
+        { change: (doc, now) => [ackAll(doc, tokens, now), undefined] },
+        { onConfigFault: "keep" },
+      );
+    },
+    async leave() {
+      await transact(
+        dir,
+        { change: (doc, now) => [endSession(doc, event.session_id, now), undefined] },
+        { onConfigFault: "keep" },
+      );
+    },
+    shareSessionId() {
+      const file = process.env["CLAUDE_ENV_FILE"];
+      const quoted = `'${event.session_id.replaceAll("'", `'\\''`)}'`;
+      if (file) appendFileSync(file, `export HARN_EXT_SIGNALS_SESSION=${quoted}\n`);
+    },
+  };
+}
+
+/** What an event and the client's environment tell of the session. */
+function describeSession(event: HookEvent, harness: string, state: CheckIn["state"]): CheckIn {
+  const { hook_event_name, session_id, transcript_path, agent_id } = event;
+  const pid = Number(process.env["CLAUDE_PID"]);
+  const attended = process.env["CLAUDE_CODE_SESSION_ATTENDED"];
+  return {
+    id: session_id,
+    harness,
+    ...locate(event.cwd),
+    role: process.env["HARN_EXT_SIGNALS_ROLE"] || undefined,
+    state,
+    transcript_path,
+    attended: attended === undefined ? undefined : attended === "1",
+    pid: Number.isInteger(pid) && pid > 0 ? pid : undefined,
+    registers: hook_event_name === "SessionStart" || hook_event_name === "UserPromptSubmit",
+    subagent: agent_id !== undefined,
+  };
+}
+
+/**
+ * One JSON object from a stream, taken as complete as soon as it is one: some clients never close their end. After
+ * three seconds without a byte, or when the stream ends with anything else, undefined.
+ */
+export function readEvent(stream: NodeJS.ReadStream): Promise<unknown> {
+  return new Promise((done) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const giveUp = () => done(undefined);
+    let silence = setTimeout(giveUp, SILENCE_MS);
+    const attempt = () => {
+      try {
+        done(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+      } catch {
+        // Not the whole of it yet, or not JSON at all: more bytes, the end or the silence will tell.
+      }
+    };
+    stream.on("data", (chunk: Buffer) => {
+      clearTimeout(silence);
+      silence = setTimeout(giveUp, SILENCE_MS);
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > LARGEST_EVENT) giveUp();
+      else if (chunk.toString("latin1").trimEnd().endsWith("}")) attempt();
+    });
+    stream.on("end", () => {
+      attempt();
+      giveUp();
+    });
+    stream.on("error", giveUp);
+  });
+}
+
+/** The event if it is one; undefined for no input at all. Throws `SignalsError` for one that cannot be used. */
+function checkEvent(input: unknown): HookEvent | undefined {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
+  const event = input as Record<string, unknown>;
+  const { hook_event_name, session_id, cwd, transcript_path, agent_id } = event;
+  if (typeof hook_event_name !== "string" || typeof session_id !== "string") return undefined;
+  if (session_id.trim() === "" || session_id.length > LONGEST_ID || hasForbidden(session_id)) {
+    throw new SignalsError(`session_id: not usable: ${session_id.slice(0, 80)}; nothing was delivered`);
+  }
+  return {
+    ...event,
+    hook_event_name,
+    session_id,
+    cwd: typeof cwd === "string" && cwd !== "" ? cwd : process.cwd(),
+    transcript_path: typeof transcript_path === "string" ? transcript_path : undefined,
+    agent_id: typeof agent_id === "string" ? agent_id : undefined,
+  };
+}
+
+/** Writes all of it before it returns, also into a pipe that is full for the moment. Throws when nobody reads. */
+function writeAll(file: number, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let written = 0; written < bytes.length; ) {
+    try {
+      written += writeSync(file, bytes, written);
+    } catch (error) {
+      if (codeOf(error) !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+function flagValue(flags: readonly string[], name: string): string | undefined {
+  const at = flags.indexOf(name);
+  return at >= 0 ? flags[at + 1] : flags.find((flag) => flag.startsWith(`${name}=`))?.slice(name.length + 1);
+}
+
+function exitWith(text: string): never {
+  writeAll(1, `${text}\n`);
+  process.exit(0);
+}

@@ -1,0 +1,291 @@
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
+import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { bytesOf, shed } from "./garbage.ts";
+import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts";
+import { Fenced, withLock } from "./lock.ts";
+import { configOf, DEFAULTS } from "./policy.ts";
+import { putSession } from "./session.ts";
+import { type Time, timeOf } from "./time.ts";
+import { type Applied, apply, type Transaction } from "./transaction.ts";
+
+/** How one caller meets the store. */
+export interface Options {
+  /**
+   * A config.toml that cannot be used: a script fails with it ("throw"), a hook goes on with the last valid policy
+   * ("keep") and finds the fault in the result.
+   */
+  onConfigFault: "throw" | "keep";
+  /**
+   * Try without the lock first. Where nothing changes, what was read is the answer, and nothing need be written;
+   * else the transaction runs again under the lock. For callers that mostly find nothing to do.
+   */
+  optimistic?: boolean;
+}
+
+export interface Result<T> extends Applied<T> {
+  now: Time;
+  /** What is wrong with config.toml, the first time this session meets this version of the file. */
+  configFault: string | undefined;
+}
+
+/** The inbox directory: `dir` if given, else `HARN_EXT_SIGNALS_DIR`, else `~/.harn/signals`. */
+export function inboxDirectory(dir?: string): string {
+  return dir || process.env["HARN_EXT_SIGNALS_DIR"] || join(homedir(), ".harn", "signals");
+}
+
+/**
+ * Runs one transaction on the inbox: the only way to change it. Any number of processes may do so at once, be killed
+ * or be suspended at any instruction: no reader sees a torn file and no writer loses another's change.
+ * Throws `SignalsError` when the store cannot be used, the lock is not to be had in two seconds, or the caller's
+ * change refuses; then nothing was stored.
+ */
+export async function transact<T>(
+  dir: string,
+  transaction: Transaction<T>,
+  options: Options,
+): Promise<Result<T>> {
+  prepareDirectory(dir);
+  if (options.optimistic) {
+    const result = await attempt(dir, transaction, options, (run) => Promise.resolve(run()));
+    if (!result.changed) return finish(dir, transaction, result);
+  }
+  const result = await attempt(dir, transaction, options, (run) =>
+    withLock(dir, (stage) => {
+      const result = run();
+      if (result !== "needs config" && result.changed) commit(dir, stage, result);
+      return result;
+    }),
+  );
+  return finish(dir, transaction, result);
+}
+
+/** The inbox as it would be now, for reading: nothing is written, and no lock is taken. */
+export async function look(dir: string): Promise<{ doc: Document; now: Time }> {
+  return attempt(dir, {}, { onConfigFault: "throw" }, (run) => Promise.resolve(run()));
+}
+
+/**
+ * Reads and applies, reading config.toml only when its stamp is not the one the document knows. TOML and its
+ * validation are loaded outside the lock, and only then.
+ */
+async function attempt<T>(
+  dir: string,
+  transaction: Transaction<T>,
+  options: Options,
+  inside: (run: () => Result<T> | "needs config") => Promise<Result<T> | "needs config">,
+): Promise<Result<T>> {
+  let config: ConfigFile | undefined;
+  for (;;) {
+    const stamp = configStamp(dir);
+    const result = await inside(() => {
+      const nowMs = Date.now();
+      const now = timeOf(nowMs);
+      const stored = readDocument(dir, now);
+      const known = stored.policy?.stamp === stamp || stored.config_fault?.stamp === stamp;
+      if (!known && config?.stamp !== stamp) return "needs config";
+      const doc = known ? stored : withConfig(stored, config as ConfigFile);
+      const fault = doc.config_fault?.stamp === stamp ? doc.config_fault : undefined;
+      if (fault && options.onConfigFault === "throw") throw new SignalsError(fault.message);
+
+      const heartbeats = readHeartbeats(dir, nowMs);
+      const applied = apply(doc, transaction, { heartbeats, newToken: () => crypto.randomUUID() }, now);
+      const warned = fault ? warnOnce(applied.doc, transaction, fault.stamp) : applied.doc;
+      return {
+        ...applied,
+        doc: warned,
+        changed: applied.changed || doc !== stored || warned !== applied.doc,
+        now,
+        configFault: warned === applied.doc ? undefined : fault?.message,
+      };
+    });
+    if (result !== "needs config") return result;
+    config = await readConfig(dir, stamp);
+  }
+}
+
+/** Marks that this session's person is being told of this version of the broken file: once is enough. */
+function warnOnce<T>(doc: Document, transaction: Transaction<T>, stamp: string): Document {
+  const session = transaction.checkIn && findSession(doc, transaction.checkIn.id);
+  return session && !transaction.checkIn?.subagent ? putSession(doc, { ...session, warned: stamp }) : doc;
+}
+
+/** After the transaction: the sign of life that its document may not carry. */
+function finish<T>(dir: string, { checkIn }: Transaction<T>, result: Result<T>): Result<T> {
+  if (checkIn) writeHeartbeat(dir, checkIn, Date.parse(result.now));
+  return result;
+}
+
+// ---------------------------------------------------------------- the file
+
+/** Reads `inbox.json`. Throws `SignalsError` for one that is not ours to touch; an absent one is an empty inbox. */
+export function readDocument(dir: string, now: Time): Document {
+  const path = join(dir, "inbox.json");
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return emptyDocument(now);
+    throw new SignalsError(`inbox: cannot read ${path} (${codeOf(error)}); check its permissions`, {
+      cause: error,
+    });
+  }
+  const aside = `it was left as it is; to start afresh: mv '${path}' '${path}.broken'`;
+  let doc: unknown;
+  try {
+    doc = JSON.parse(text);
+  } catch (error) {
+    throw new SignalsError(`inbox: ${path} is not JSON (${messageOf(error)}); ${aside}`, { cause: error });
+  }
+  if (isRecord(doc) && doc["schema"] === SCHEMA && Number(doc["version"]) > VERSION) {
+    throw new SignalsError(
+      `inbox: ${path} is of version ${doc["version"]} and this copy knows ${VERSION}; ` +
+        "it was left as it is; update this copy of ambient-signals",
+    );
+  }
+  const fault = structuralFault(doc);
+  if (fault) throw new SignalsError(`inbox: ${path} is not valid: ${fault}; ${aside}`);
+  return doc as Document;
+}
+
+/**
+ * What a document must have for the rules to work on it, checked by hand: only we write it, and a hook cannot afford
+ * a schema library. Returns the path of the first field that is wrong.
+ */
+function structuralFault(doc: unknown): string | undefined {
+  if (!isRecord(doc) || doc["schema"] !== SCHEMA || doc["version"] !== VERSION) return "schema";
+  if (typeof doc["stamped_at"] !== "string") return "stamped_at";
+  for (const [list, strings, others] of SHAPES) {
+    const entries = doc[list];
+    if (!Array.isArray(entries)) return list;
+    for (const [i, entry] of entries.entries()) {
+      if (!isRecord(entry)) return `${list}[${i}]`;
+      const bad =
+        strings.find((field) => typeof entry[field] !== "string") ??
+        others.find(([field, test]) => !test(entry[field]))?.[0];
+      if (bad) return `${list}[${i}].${bad}`;
+    }
+  }
+  return undefined;
+}
+
+const isNumber = (value: unknown) => typeof value === "number";
+const SHAPES: readonly [string, readonly string[], readonly [string, (value: unknown) => boolean][]][] = [
+  [
+    "signals",
+    ["key", "state", "severity", "producer", "signature", "trust", "fired_at", "changed_at", "expires_at"],
+    [
+      ["generation", isNumber],
+      ["attempt", isNumber],
+      ["envelope", isRecord],
+      ["hints", isRecord],
+      ["reports", Array.isArray],
+      ["past", Array.isArray],
+      ["told", Array.isArray],
+    ],
+  ],
+  ["sessions", ["id", "harness", "cwd", "state", "last_seen", "last_hook"], []],
+  ["ended", ["id", "at"], []],
+];
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Writes the document beside the old one and moves it into place, all or nothing. */
+function commit<T>(dir: string, stage: string, result: Result<T>): void {
+  const { max_bytes, stale_after } = configOf(result.doc);
+  const excess = bytesOf(result.doc) - max_bytes;
+  const doc = excess > 0 ? shed(result.doc, excess) : result.doc;
+  result.doc = doc;
+  const path = join(stage, "inbox.json");
+  try {
+    writeDurably(path, `${JSON.stringify(doc)}\n`);
+    renameSync(path, join(dir, "inbox.json"));
+  } catch (error) {
+    // Whoever took over removed our directory, and what we read may be out of date.
+    if (codeOf(error) === "ENOENT") throw new Fenced();
+    throw new SignalsError(`inbox: cannot write in ${dir} (${codeOf(error)}); nothing was changed`, {
+      cause: error,
+    });
+  }
+  sweepHeartbeats(dir, (id) => findSession(doc, id) !== undefined, Date.parse(result.now), stale_after);
+}
+
+function writeDurably(path: string, text: string): void {
+  const file = openSync(path, "wx", 0o600);
+  try {
+    const bytes = Buffer.from(text);
+    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Makes the directory, private to its owner; refuses one that somebody else could write into. */
+function prepareDirectory(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const stat = statSync(dir);
+    if (process.getuid && stat.uid !== process.getuid()) {
+      throw new SignalsError(`inbox: ${dir} belongs to another user; use a directory of your own`);
+    }
+    if (stat.mode & 0o022) {
+      throw new SignalsError(`inbox: other users can write in ${dir}; run: chmod 700 '${dir}'`);
+    }
+    if (stat.mode & 0o055) chmodSync(dir, 0o700);
+  } catch (error) {
+    if (error instanceof SignalsError) throw error;
+    throw new SignalsError(`inbox: cannot use ${dir} (${codeOf(error)}); choose another with --dir`, {
+      cause: error,
+    });
+  }
+}
+
+// ---------------------------------------------------------------- config.toml
+
+/** One version of config.toml, read. */
+type ConfigFile = { stamp: string } & ({ policy: Policy } | { fault: string });
+
+/** Which version of the file is there; a changed file has another stamp. */
+function configStamp(dir: string): string {
+  try {
+    const stat = statSync(join(dir, "config.toml"));
+    return `${stat.ino}:${stat.size}:${stat.mtimeMs}`;
+  } catch (error) {
+    return codeOf(error) === "ENOENT" ? "none" : `unreadable:${codeOf(error)}`;
+  }
+}
+
+async function readConfig(dir: string, stamp: string): Promise<ConfigFile> {
+  if (stamp === "none") return { stamp, policy: { stamp, config: DEFAULTS } };
+  const path = join(dir, "config.toml");
+  try {
+    const { parseConfig } = await import("./config.ts");
+    return { stamp, policy: { stamp, config: parseConfig(readFileSync(path, "utf8"), path) } };
+  } catch (error) {
+    const fault =
+      error instanceof SignalsError ? error.message : `${path}: cannot be read (${codeOf(error)})`;
+    return { stamp, fault };
+  }
+}
+
+/** A broken file never un-mutes anything: the last valid policy stays, beside what is wrong now. */
+function withConfig(doc: Document, file: ConfigFile): Document {
+  return "policy" in file
+    ? { ...doc, policy: file.policy, config_fault: undefined }
+    : { ...doc, config_fault: { stamp: file.stamp, message: file.fault } };
+}

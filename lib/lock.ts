@@ -1,0 +1,173 @@
+import { chmodSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { lock, type Options, unlock } from "lockfile";
+import { codeOf, SignalsError } from "./errors.ts";
+import { timeOf } from "./time.ts";
+
+/** How long a transaction tries before it gives up: well inside a hook's timeout. */
+export const GIVE_UP_MS = 2_000;
+
+/** A lock that one waiter saw unchanged for this long is taken over; its holder is dead, suspended, or very slow. */
+const TAKE_OVER_MS = 400;
+
+/** How long the lock package waits before we look at the lock again. */
+const SLICE_MS = 40;
+
+/** Thrown by the work inside a lock when its staging directory is gone: somebody took over, start again. */
+export class Fenced extends Error {}
+
+/**
+ * Runs `work` with the directory's lock and a private staging directory, one at a time per process.
+ *
+ * The lock file alone cannot be safe: without a stale time one killed holder blocks everybody for ever, with one a
+ * suspended holder wakes up and overwrites what others have committed since. So the lock only saves retries, and
+ * safety lies in the staging directory: whoever gets the lock removes all others before it reads, and commits by
+ * renaming out of its own. A holder that was overtaken finds its own gone, and its commit fails. This needs no clock,
+ * no process id and no trust in the lock, so a waiter may break a silent lock early.
+ *
+ * `work` is synchronous and throws `Fenced` when its commit failed so; then it runs again while there is time.
+ * Throws `SignalsError`, naming the holder, after two seconds.
+ */
+export function withLock<T>(dir: string, work: (stage: string) => T): Promise<T> {
+  const before = queues.get(dir) ?? Promise.resolve();
+  const mine = before.then(() => lockAndRun(dir, work));
+  const settled = mine.then(
+    () => {},
+    () => {},
+  );
+  queues.set(dir, settled);
+  return mine;
+}
+
+/** Transactions of one process wait here, not at the lock file: it cannot tell two of them apart. */
+const queues = new Map<string, Promise<void>>();
+
+async function lockAndRun<T>(dir: string, work: (stage: string) => T): Promise<T> {
+  const deadline = performance.now() + GIVE_UP_MS;
+  const lockPath = join(dir, "inbox.lock");
+  for (;;) {
+    await acquire(dir, lockPath, deadline);
+    let stage: string | undefined;
+    try {
+      stage = enterStaging(dir);
+      return work(stage);
+    } catch (error) {
+      if (!(error instanceof Fenced)) throw error;
+      if (performance.now() > deadline) throw busy(dir, lockPath);
+    } finally {
+      if (stage) evict(stage);
+      await new Promise<void>((done) => unlock(lockPath, () => done()));
+    }
+  }
+}
+
+/** Takes the lock file, breaking one that does not change for `TAKE_OVER_MS` of our own monotonic time. */
+async function acquire(dir: string, lockPath: string, deadline: number): Promise<void> {
+  let known = "";
+  let since = performance.now();
+  for (;;) {
+    if (await tryLock(lockPath)) return;
+    const now = performance.now();
+    const seen = identity(lockPath);
+    if (seen !== known) {
+      known = seen;
+      since = now;
+    } else if (seen !== "" && now - since >= TAKE_OVER_MS) {
+      // Perhaps another waiter did so a moment ago and this is a live lock: then two go on, and one is fenced.
+      rmSync(lockPath, { force: true });
+      known = "";
+    }
+    if (now >= deadline) throw busy(dir, lockPath);
+  }
+}
+
+/** True when the lock was taken within one slice. */
+function tryLock(lockPath: string): Promise<boolean> {
+  // A fresh object each time, since the package writes into it; and a poll of our own, since its default is 100 ms.
+  // The spread keeps many waiters from polling in step.
+  const options: Options = { wait: SLICE_MS, pollPeriod: 4 + Math.random() * 8 };
+  return new Promise((done, fail) =>
+    lock(lockPath, options, (error) => {
+      if (!error) {
+        makePrivate(lockPath);
+        done(true);
+      } else if (codeOf(error) === "EEXIST") done(false);
+      else fail(cannotLock(error, lockPath));
+    }),
+  );
+}
+
+/** The package opens its file under the umask of whoever runs us. */
+function makePrivate(lockPath: string): void {
+  try {
+    chmodSync(lockPath, 0o600);
+  } catch (error) {
+    // Already taken over: the fence will tell.
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
+}
+
+/** Which lock file this is: another one at the same path has another inode or another time. */
+function identity(lockPath: string): string {
+  const stat = statSync(lockPath, { bigint: true, throwIfNoEntry: false });
+  return stat ? `${stat.ino}:${stat.ctimeNs}` : "";
+}
+
+/** Makes our staging directory, whose name tells waiters who holds the lock, and fences everybody else. */
+function enterStaging(dir: string): string {
+  const root = join(dir, "staging");
+  const name = `${process.pid}.${Date.now()}.${Math.random().toString(36).slice(2)}`;
+  try {
+    mkdirSync(join(root, name), { recursive: true, mode: 0o700 });
+    for (const other of readdirSync(root)) {
+      if (other !== name) evict(join(root, other));
+    }
+  } catch (error) {
+    throw new SignalsError(`inbox: cannot write in ${root} (${codeOf(error)}); nothing was changed`, {
+      cause: error,
+    });
+  }
+  return join(root, name);
+}
+
+/** Removes a staging directory with what is in it, also while its owner is still writing there. */
+function evict(stage: string): void {
+  for (;;) {
+    try {
+      for (const name of readdirSync(stage)) rmSync(join(stage, name), { force: true });
+      rmdirSync(stage);
+      return;
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return;
+      // Its owner put a file there after we had looked.
+      if (codeOf(error) !== "ENOTEMPTY") throw error;
+    }
+  }
+}
+
+function busy(dir: string, lockPath: string): SignalsError {
+  const newest = stagingNames(dir).sort((a, b) => since(b) - since(a))[0];
+  const stat = statSync(lockPath, { throwIfNoEntry: false });
+  const holder = newest
+    ? `process ${newest.split(".")[0]} since ${timeOf(since(newest))}`
+    : `an unknown process since ${stat ? timeOf(stat.mtimeMs) : "just now"}`;
+  return new SignalsError(`inbox: busy for ${GIVE_UP_MS / 1000} s: held by ${holder}; try again`);
+}
+
+function stagingNames(dir: string): string[] {
+  try {
+    return readdirSync(join(dir, "staging"));
+  } catch {
+    return [];
+  }
+}
+
+function since(stageName: string): number {
+  return Number(stageName.split(".")[1]) || 0;
+}
+
+function cannotLock(error: NodeJS.ErrnoException, lockPath: string): SignalsError {
+  return new SignalsError(`inbox: cannot lock: ${lockPath} (${error.code}); is the directory writable?`, {
+    cause: error,
+  });
+}
