@@ -1,7 +1,9 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parse, TomlDate, TomlError, type TomlTable } from "smol-toml";
 import * as z from "zod/mini";
 import { SEVERITIES } from "./document.ts";
-import { messageOf, SignalsError } from "./errors.ts";
+import { codeOf, messageOf, SignalsError } from "./errors.ts";
 import { type Config, DEFAULTS } from "./policy.ts";
 import { clean, hasForbidden, nearest } from "./text.ts";
 import { formatDuration, parseDuration, parseTime, type Time, timeOf } from "./time.ts";
@@ -235,4 +237,23 @@ function parseBytes(value: unknown): unknown {
 function formatBytes(size: number): string | number {
   const [unit, unitSize] = Object.entries(BYTE_UNITS).find(([, unitSize]) => size % unitSize === 0) ?? [];
   return unit && unitSize ? `${size / unitSize}${unit}` : size;
+}
+
+/** The configuration of an inbox directory, for people: every value and its source, and what is wrong with the file. */
+export function configReport(dir: string): {
+  file: string;
+  exists: boolean;
+  fault: string | null;
+  values: ReturnType<typeof describeConfig>["values"];
+} {
+  const file = join(dir, "config.toml");
+  const exists = existsSync(file);
+  try {
+    const text = exists ? readFileSync(file, "utf8") : undefined;
+    return { file, exists, fault: null, values: describeConfig(text, file).values };
+  } catch (error) {
+    const fault =
+      error instanceof SignalsError ? error.message : `${file}: cannot be read (${codeOf(error)})`;
+    return { file, exists, fault, values: {} };
+  }
 }

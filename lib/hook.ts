@@ -3,9 +3,10 @@ import { codeOf, messageOf, SignalsError } from "./errors.ts";
 import { headerOf, versionText } from "./header.ts";
 import { inboxDirectory, type Result, transact } from "./inbox.ts";
 import { ackAll, type Reminder } from "./lease.ts";
+import { isSessionId } from "./registry.ts";
 import { locate } from "./repository.ts";
 import { type CheckIn, endSession } from "./session.ts";
-import { clean, hasForbidden } from "./text.ts";
+import { clean } from "./text.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The event that a client hands to a hook on stdin, as far as the hooks here read it. */
@@ -39,7 +40,6 @@ export interface Hook {
 
 const SILENCE_MS = 3_000;
 const LARGEST_EVENT = 256 * 1024 * 1024;
-const LONGEST_ID = 128;
 
 /**
  * Runs one hook: reads the event, runs `work`, and exits 0 whatever happens, since any other status could block the
@@ -179,7 +179,7 @@ function checkEvent(input: unknown): HookEvent | undefined {
   const event = input as Record<string, unknown>;
   const { hook_event_name, session_id, cwd, transcript_path, agent_id } = event;
   if (typeof hook_event_name !== "string" || typeof session_id !== "string") return undefined;
-  if (session_id.trim() === "" || session_id.length > LONGEST_ID || hasForbidden(session_id)) {
+  if (!isSessionId(session_id)) {
     throw new SignalsError(`session_id: not usable: ${session_id.slice(0, 80)}; nothing was delivered`);
   }
   return {

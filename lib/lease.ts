@@ -68,7 +68,8 @@ function isDue(signal: Signal, session: string, now: Time): boolean {
   );
 }
 
-function leaseOrder(a: Signal, b: Signal): number {
+/** Urgent ones first, then the oldest. */
+export function leaseOrder(a: Signal, b: Signal): number {
   const urgency = Number(interrupts(b) === "urgent") - Number(interrupts(a) === "urgent");
   return urgency || (a.changed_at < b.changed_at ? -1 : a.changed_at > b.changed_at ? 1 : 0);
 }

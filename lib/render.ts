@@ -1,6 +1,7 @@
 import type { Signal } from "./document.ts";
 import { MAX_REMINDERS, type Reminder } from "./lease.ts";
-import { clean, escapeAndCap } from "./text.ts";
+import { escapeAndCap } from "./text.ts";
+import type { Time } from "./time.ts";
 
 /** What one output may measure, in UTF-16 units and in UTF-8 bytes: the smallest limit of a supported client. */
 export const OUTPUT_BUDGET = 9_000;
@@ -88,8 +89,17 @@ function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** A signal's name for people: eight digits of a computed key, any other key whole. Usable wherever a KEY is asked. */
-export function shortKey(key: string): string {
-  const digits = /:([0-9a-f]{32})$/.exec(key)?.[1];
-  return digits ? digits.slice(0, 8) : clean(key);
+/** The exact output that a session would be shown for the signal's present generation, if it were leased at `now`. */
+export function previewReminder(signal: Signal, now: Time): string {
+  const { generation } = signal;
+  const attempt = signal.lease?.attempt ?? (signal.acked ? signal.attempt : signal.attempt + 1);
+  const lease = signal.lease ?? {
+    token: "",
+    session: "",
+    generation,
+    attempt,
+    leased_at: now,
+    lapses_at: now,
+  };
+  return renderReminders([{ signal, lease }], 0);
 }

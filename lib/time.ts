@@ -22,12 +22,15 @@ export function between(from: Time, to: Time): number {
   return Date.parse(to) - Date.parse(from);
 }
 
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)$/;
+
 /** Any RFC 3339 or ISO 8601 instant that names its zone, in our form; undefined when it is none. */
 export function parseTime(text: string): Time | undefined {
-  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)$/.test(text.trim()))
-    return undefined;
+  const [, year, month, day] = RFC_3339.exec(text.trim()) ?? [];
   const ms = Date.parse(text.trim().replace(" ", "T"));
-  return Number.isNaN(ms) ? undefined : timeOf(ms);
+  // Date.parse takes 30 February for 2 March.
+  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return day === undefined || Number.isNaN(ms) || Number(day) > lastDay ? undefined : timeOf(ms);
 }
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
@@ -38,10 +41,14 @@ export function parseDuration(text: string): number | undefined {
   return count && unit ? Number(count) * UNITS[unit as keyof typeof UNITS] : undefined;
 }
 
+/** The units that people are shown, largest first: weeks are read, but `7d` is what people write. */
+const SHOWN_UNITS = Object.entries(UNITS)
+  .filter(([unit]) => unit !== "w")
+  .reverse();
+
 /** Milliseconds in the largest unit that divides them: 600000 is `10m`. */
 export function formatDuration(ms: number): string {
-  const units = Object.entries(UNITS).reverse();
-  const [unit, size] = units.find(([, size]) => ms !== 0 && ms % size === 0) ?? ["ms", 1];
+  const [unit, size] = SHOWN_UNITS.find(([, size]) => ms !== 0 && ms % size === 0) ?? ["ms", 1];
   return `${ms / size}${unit}`;
 }
 
@@ -50,9 +57,7 @@ export function relative(time: Time, now: Time): string {
   const ms = between(time, now);
   const size = Math.abs(ms);
   if (size < 5_000) return "just now";
-  const [unit, unitMs] = Object.entries(UNITS)
-    .reverse()
-    .find(([unit, unitMs]) => unit !== "w" && size >= unitMs) ?? ["s", 1_000];
+  const [unit, unitMs] = SHOWN_UNITS.find(([, unitMs]) => size >= unitMs) ?? ["s", 1_000];
   const count = Math.floor(size / unitMs);
   return ms > 0 ? `${count}${unit} ago` : `in ${count}${unit}`;
 }

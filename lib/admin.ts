@@ -1,0 +1,16 @@
+/** What the admin scripts are made of: `ambient-signals/cli`. */
+export { indented, line, note, oneOf, printJson, runScript } from "./cli.ts";
+export { configReport } from "./config.ts";
+export { isOwed } from "./document.ts";
+export { parseEnvelope } from "./envelope.ts";
+export { SignalsError, UsageError } from "./errors.ts";
+export { look, transact } from "./inbox.ts";
+export { requireSignal, shortKey, signalNamed } from "./key.ts";
+export { ack, leaseOrder } from "./lease.ts";
+export { fire, resolve } from "./lifecycle.ts";
+export { deliveryShown, sessionLine, severityColour, signalLines, timeShown } from "./people.ts";
+export { endByHand, registerByHand } from "./registry.ts";
+export { previewReminder } from "./render.ts";
+export { FIRE_FLAGS, fireReport, readEnvelope, resolvingText } from "./report.ts";
+export { sameRepository } from "./repository.ts";
+export { deliveryOf, sessionView, signalView } from "./view.ts";

@@ -1,0 +1,53 @@
+import { statSync } from "node:fs";
+import { findSession } from "./document.ts";
+import { SignalsError, UsageError } from "./errors.ts";
+import { locate } from "./repository.ts";
+import { endSession } from "./session.ts";
+import { hasForbidden } from "./text.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** Longer ids, or ids with characters that nobody sees, come from no client. */
+const LONGEST_ID = 128;
+
+/** Whether a session id can be stored and shown. */
+export function isSessionId(id: string): boolean {
+  return id.trim() !== "" && id.length <= LONGEST_ID && !hasForbidden(id);
+}
+
+/**
+ * The transaction that adds a session by hand, or undefined when `--register` was not given. It counts as heard
+ * from now, and goes stale like any other. Throws `UsageError`.
+ */
+export function registerByHand(flags: {
+  register?: string | undefined;
+  harness?: string | undefined;
+  cwd?: string | undefined;
+  role?: string | undefined;
+}): Transaction<void> | undefined {
+  const { register: id, harness, cwd, role } = flags;
+  if (id === undefined) {
+    const stray = harness ?? cwd ?? role;
+    if (stray !== undefined) throw new UsageError("--register: is missing; it names the session to add");
+    return undefined;
+  }
+  if (!isSessionId(id))
+    throw new UsageError(`--register: ${id}: is no session id; use up to ${LONGEST_ID} letters`);
+  if (!harness) throw new UsageError("--harness: is missing; name the client, such as claude-code");
+  if (!cwd || !statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`--cwd: ${cwd ?? ""}: is no directory; name the one that the session works in`);
+  }
+  const place = locate(cwd);
+  return { checkIn: { id, harness, ...place, role, state: "idle", registers: true, subagent: false } };
+}
+
+/** The transaction that ends a session by hand. Throws `SignalsError` when it is not registered. */
+export function endByHand(id: string): Transaction<void> {
+  return {
+    change: (doc, now) => {
+      if (!findSession(doc, id)) {
+        throw new SignalsError(`--end: ${id}: no such session; scripts/sessions.mts lists them`);
+      }
+      return [endSession(doc, id, now), undefined];
+    },
+  };
+}

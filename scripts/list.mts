@@ -1,0 +1,55 @@
+#!/usr/bin/env tsx
+/**
+ * Lists the signals that are fired or still owed to a session, and where the news of each stands.
+ *
+ *   usage    npx tsx scripts/list.mts [--all] [--state fired|resolved|expired] [--repo OWNER/NAME] [--session ID]
+ *
+ * Reads    the inbox, and changes nothing in it.
+ * Prints   two lines a signal, newest last; --json for an array; -v for exact times; --all adds the settled ones.
+ * Exits    0 done, 1 failed, 2 wrong arguments.
+ * Needs    nothing.
+ */
+import {
+  indented,
+  isOwed,
+  line,
+  look,
+  note,
+  oneOf,
+  printJson,
+  runScript,
+  sameRepository,
+  severityColour,
+  signalLines,
+  signalView,
+} from "ambient-signals/cli";
+
+const FLAGS = {
+  all: { type: "boolean" },
+  state: { type: "string" },
+  repo: { type: "string" },
+  session: { type: "string" },
+} as const;
+
+await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, verbose }) => {
+  const { repo, session } = flags;
+  const state =
+    flags.state === undefined ? undefined : oneOf("--state", flags.state, ["fired", "resolved", "expired"]);
+  const { doc, now } = await look(dir);
+
+  const views = doc.signals
+    .filter((signal) => flags.all || state || signal.state === "fired" || isOwed(signal))
+    .map((signal) => signalView(doc, signal, now))
+    .filter((view) => state === undefined || view.state === state)
+    .filter(({ hints }) => repo === undefined || sameRepository(repo, hints.repository ?? ""))
+    .filter(({ delivery }) => session === undefined || delivery.session === session)
+    .sort((a, b) => (a.changed_at < b.changed_at ? -1 : 1));
+
+  if (json) return printJson(views);
+  if (views.length === 0) note("no signals");
+  for (const view of views) {
+    const { head, detail } = signalLines(doc, view, now, verbose);
+    line(head, severityColour(view));
+    indented(detail);
+  }
+});
