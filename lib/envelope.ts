@@ -90,7 +90,7 @@ export function parseEnvelope(input: unknown): Envelope {
     source_url: card.source_url.trim(),
     source_id,
     dedupe_key: key,
-    id: `triage_evt_${sha256(key).slice(0, 24)}`,
+    id: eventId(key),
     privacy: { ...card.privacy, raw_payload_retained: false },
   };
   const bytes = Buffer.byteLength(JSON.stringify(envelope));
@@ -171,7 +171,11 @@ export function reportOf(envelope: Envelope, provenance: Provenance): FireReport
   const own = provenance.signature === "unverified" ? "envelope:" : "";
   const key = own + envelope.dedupe_key;
   checkKey(key);
-  return { ...rest, key, envelope: { ...envelope, dedupe_key: key }, severity, hints };
+  return { ...rest, key, envelope: { ...envelope, dedupe_key: key, id: eventId(key) }, severity, hints };
+}
+
+function eventId(key: string): string {
+  return `triage_evt_${sha256(key).slice(0, 24)}`;
 }
 
 function sha256(text: string): string {
@@ -204,7 +208,11 @@ function wording(issue: z.core.$ZodIssue | undefined): string {
   return issue?.message ?? "is not valid";
 }
 
+/** Only named when it has parts: whoever nests it deep enough could make printing it fail. */
 function show(value: unknown): string {
-  const text = clean(typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)));
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value !== "string") return String(value);
+  const chars = Array.from(clean(value));
+  return JSON.stringify(chars.length > 80 ? `${chars.slice(0, 80).join("")}…` : chars.join(""));
 }

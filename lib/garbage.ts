@@ -17,16 +17,19 @@ export function collect(doc: Document, now: Time): Document {
     const past = filterSame(signal.past, (lease) => lease.lapses_at > now);
     return past === signal.past ? signal : { ...signal, past };
   });
+  const kept = dropSettled(withSignals(doc, signals), {
+    signals: signals.length - config.max_signals,
+    bytes: 0,
+  }).doc;
   const named = new Set(
-    signals.flatMap(({ told, hints, follow_up }) => [
+    kept.signals.flatMap(({ told, hints, follow_up }) => [
       ...told.map((entry) => entry.session),
       hints.session,
       follow_up,
     ]),
   );
   const ended = filterSame(doc.ended, ({ id, at }) => named.has(id) || plus(at, config.stale_after) > now);
-  const kept = ended === doc.ended ? withSignals(doc, signals) : { ...withSignals(doc, signals), ended };
-  return dropSettled(kept, { signals: kept.signals.length - config.max_signals, bytes: 0 }).doc;
+  return ended === kept.ended ? kept : { ...kept, ended };
 }
 
 /** How much too many there are, and what is left of that after something went. */

@@ -9,7 +9,7 @@ import {
   withSignals,
 } from "./document.ts";
 import { configOf } from "./policy.ts";
-import { plus, type Time } from "./time.ts";
+import { between, plus, type Time } from "./time.ts";
 
 /** Three worst-case reminders fit into the smallest output that a supported client shows its model whole. */
 export const MAX_REMINDERS = 3;
@@ -47,19 +47,24 @@ export function isLeased(signal: Signal, now: Time): boolean {
  * token acks a lease, so a hook that runs beside this one can neither take nor confirm what this one prints.
  */
 export function lease(doc: Document, request: LeaseRequest, now: Time): Leased {
-  const due = doc.signals.filter((signal) => isDue(signal, request.session, now)).sort(leaseOrder);
-  const chosen = due
+  const routed = doc.signals.filter((signal) => isRoutedTo(signal, request.session, now)).sort(leaseOrder);
+  const chosen = routed
+    .filter((signal) => !isBeingPrinted(signal, request.session, now))
     .filter((signal) => !request.urgentOnly || interrupts(signal) === "urgent")
     .slice(0, MAX_REMINDERS);
   const reminders = chosen.map((signal) => leaseOne(signal, request, plus(now, configOf(doc).lease), now));
   const leased = reminders.reduce((acc, { signal }) => putSignal(acc, signal), doc);
-  return { doc: leased, reminders, waiting: due.length - chosen.length };
+  return { doc: leased, reminders, waiting: routed.length - chosen.length };
 }
 
 /** Owed, routed to this session, and in nobody's hands. */
-function isDue(signal: Signal, session: string, now: Time): boolean {
-  if (!isOwed(signal) || signal.assigned?.session !== session || isLeased(signal, now)) return false;
-  return !signal.past.some(
+function isRoutedTo(signal: Signal, session: string, now: Time): boolean {
+  return isOwed(signal) && signal.assigned?.session === session && !isLeased(signal, now);
+}
+
+/** Another hook of this session may be printing an older generation, which must not come out after the newer one. */
+function isBeingPrinted(signal: Signal, session: string, now: Time): boolean {
+  return signal.past.some(
     (old) =>
       old.session === session &&
       old.generation < signal.generation &&
@@ -86,14 +91,26 @@ function leaseOne(signal: Signal, request: LeaseRequest, lapses_at: Time, now: T
   return { signal: { ...signal, attempt, lease: taken, told }, lease: taken };
 }
 
-/** Time passes: a lease that nobody acked lapses, and its reminder is owed again. */
+/**
+ * Time passes: a lease that nobody acked lapses, and its reminder is owed again. A lease from the future (the clock
+ * was set back) counts as taken now, or it would be out until the clock catches up.
+ */
 export function lapse(doc: Document, now: Time): Document {
   return withSignals(
     doc,
-    mapSame(doc.signals, (signal) =>
-      signal.lease && signal.lease.lapses_at <= now ? { ...signal, lease: undefined } : signal,
-    ),
+    mapSame(doc.signals, (signal) => {
+      const lease = signal.lease && notInFuture(signal.lease, now);
+      const past = mapSame(signal.past, (old) => notInFuture(old, now));
+      if (lease && lease.lapses_at <= now) return { ...signal, lease: undefined, past };
+      return lease === signal.lease && past === signal.past ? signal : { ...signal, lease, past };
+    }),
   );
+}
+
+function notInFuture(lease: Lease, now: Time): Lease {
+  const { leased_at, lapses_at } = lease;
+  if (leased_at <= now) return lease;
+  return { ...lease, leased_at: now, lapses_at: plus(now, between(leased_at, lapses_at)) };
 }
 
 export interface AckResult {
@@ -112,13 +129,14 @@ export function ack(doc: Document, token: string, now: Time): readonly [Document
     const { key, generation } = signal;
     if (signal.lease?.token === token) {
       const done = { ...signal.lease, acked_at: now };
-      const next: Signal = {
+      const delivered: Signal = {
         ...signal,
         lease: undefined,
         past: [...signal.past, done],
         acked: { session: done.session, at: now },
-        state: signal.one_shot ? "resolved" : signal.state,
       };
+      const settles = signal.one_shot && signal.state === "fired";
+      const next: Signal = settles ? { ...delivered, state: "resolved", changed_at: now } : delivered;
       return [putSignal(doc, next), { outcome: "acked", key, generation }];
     }
     const old = signal.past.find((lease) => lease.token === token);

@@ -121,12 +121,10 @@ export function resolve(
 
   // Also recorded on a settled signal: an older fire that arrives after this resolve is out of date.
   const reports = recordReport(signal.reports, "resolve", report.envelope, now);
+  const trust = TRUST[signature] > TRUST[signal.trust] ? signature : signal.trust;
   if (signal.state !== "fired") {
-    return [
-      reports === signal.reports ? doc : putSignal(doc, { ...signal, reports }),
-      "already_settled",
-      signal,
-    ];
+    const same = reports === signal.reports && trust === signal.trust;
+    return [same ? doc : putSignal(doc, { ...signal, reports, trust }), "already_settled", signal];
   }
   const next = nextGeneration(
     signal,
@@ -136,7 +134,7 @@ export function resolve(
       signature,
       origin,
       envelope: report.envelope ?? signal.envelope,
-      trust: TRUST[signature] > TRUST[signal.trust] ? signature : signal.trust,
+      trust,
       reports,
     },
     now,

@@ -86,10 +86,15 @@ function mutes(mute: Mute, signal: Signal, now: Time): boolean {
     matches(mute.producer, signal.producer) &&
     matches(mute.provider, signal.envelope.provider) &&
     (mute.repository === undefined ||
-      (repository !== undefined &&
-        (sameRepository(mute.repository, repository) ||
-          matches(mute.repository.toLowerCase(), repository.toLowerCase()))))
+      (repository !== undefined && matchesRepository(mute.repository.toLowerCase(), repository.toLowerCase())))
   );
+}
+
+/** As with whole names, a pattern of two segments, such as `acme/*`, is at home on every host. */
+function matchesRepository(pattern: string, repository: string): boolean {
+  const [, ...path] = repository.split("/");
+  const hostless = pattern.split("/").length === 2 && path.length > 1 ? path.join("/") : repository;
+  return sameRepository(pattern, repository) || matches(pattern, repository) || matches(pattern, hostless);
 }
 
 /** A pattern in which `*` stands for any characters, none included; no pattern matches everything. */

@@ -31,17 +31,20 @@ export type Rule = (signal: Signal, doc: Document, now: Time) => Destination;
 export function route(doc: Document, now: Time, rule: Rule = byHints): Document {
   return withSignals(
     doc,
-    mapSame(doc.signals, (signal) => {
-      if (!isOwed(signal) || isLeased(signal, now)) return signal;
-      const to = destination(signal, doc, now, rule);
-      if ("drop" in to) return giveUp(signal, now);
-      if ("hold" in to) return signal.assigned ? { ...signal, assigned: undefined } : signal;
-      const { assigned, generation } = signal;
-      return assigned?.session === to.session && assigned.generation === generation
-        ? signal
-        : { ...signal, assigned: { session: to.session, generation } };
-    }),
+    mapSame(doc.signals, (signal) => routeOne(signal, doc, now, rule)),
   );
+}
+
+function routeOne(signal: Signal, doc: Document, now: Time, rule: Rule): Signal {
+  if (!isOwed(signal) || isLeased(signal, now)) return signal;
+  const to = destination(signal, doc, now, rule);
+  // That it expired may be news for somebody who was told of it.
+  if ("drop" in to) return routeOne(giveUp(signal, now), doc, now, rule);
+  if ("hold" in to) return signal.assigned ? { ...signal, assigned: undefined } : signal;
+  const { assigned, generation } = signal;
+  return assigned?.session === to.session && assigned.generation === generation
+    ? signal
+    : { ...signal, assigned: { session: to.session, generation } };
 }
 
 /** Where the present generation goes now. Pure, so that a reader can also ask why something is held. */

@@ -46,8 +46,10 @@ export function isResponsive(doc: Document, session: Session, now: Time): boolea
   return plus(session.last_hook, configOf(doc).lease) > now || inGrace(doc, now);
 }
 
+/** A grace that ends more than one lease window from now was given before the clock was set back. */
 function inGrace(doc: Document, now: Time): boolean {
-  return doc.grace_until !== undefined && now < doc.grace_until;
+  const until = doc.grace_until;
+  return until !== undefined && now < until && until <= plus(now, configOf(doc).lease);
 }
 
 export function hasEnded(doc: Document, id: string): boolean {

@@ -71,7 +71,8 @@ export function apply<T>(
         )
       : { doc: routed, reminders: [], waiting: 0 };
   // A stop that delivers does not stop: the session goes on with what it was told.
-  const goesOn = event && leased.reminders.length > 0 ? setBusy(leased.doc, event.id) : leased.doc;
+  const stays = transaction.lease === "urgent" && leased.reminders.length > 0;
+  const goesOn = event && stays ? setBusy(leased.doc, event.id) : leased.doc;
   const doc = collect(goesOn, now);
 
   const changed = changedSoFar || doc !== registered;
