@@ -13,4 +13,5 @@ export { endByHand, registerByHand } from "./registry.ts";
 export { previewReminder } from "./render.ts";
 export { FIRE_FLAGS, fireReport, readEnvelope, resolvingText } from "./report.ts";
 export { sameRepository } from "./repository.ts";
+export { nearest } from "./text.ts";
 export { deliveryOf, sessionView, signalView } from "./view.ts";

@@ -1,0 +1,71 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { $ } from "zx";
+import { ROOT, tempDirectory } from "./process.ts";
+
+/** One step of the story: what happens, what is run for it, and what that printed. */
+export interface Told {
+  what: string;
+  ran: string;
+  printed: string;
+}
+
+/**
+ * The whole story with the real files, each step as its own process in a throw-away inbox: a session starts, CI
+ * breaks, the hook tells the session once, CI recovers, the hook tells it that too. The payloads are those of a
+ * real client, but for the directory, which has to exist. Throws when a step fails.
+ */
+export async function* story(): AsyncGenerator<Told> {
+  const home = tempDirectory("demo");
+  const project = join(home, "acme-api");
+  makeCheckout(project, "git@github.com:acme/api.git");
+  const env = { ...process.env, HARN_EXT_SIGNALS_DIR: join(home, "signals"), HARN_EXT_SIGNALS_OFF: "" };
+  const here = $({ cwd: ROOT, env, quiet: true });
+  const tsx = ["--import", import.meta.resolve("tsx")];
+
+  const script = async (what: string, name: string, ...args: string[]): Promise<Told> => {
+    const { stdout } = await here`${process.execPath} ${tsx} ${join("scripts", name)} ${args}`;
+    const shown = args.map((arg) => (/\s/.test(arg) ? `"${arg}"` : arg)).join(" ");
+    return { what, ran: `scripts/${name} ${shown}`, printed: stdout.trim() };
+  };
+  const hook = async (what: string, name: string, event: string): Promise<Told> => {
+    const file = `fixtures/claude-code/${event}.json`;
+    const payload = { ...JSON.parse(readFileSync(join(ROOT, file), "utf8")), cwd: project };
+    const path = `hooks/claude-code/${name}.mts`;
+    const { stdout } = await here({ input: JSON.stringify(payload) })`${process.execPath} ${tsx} ${path}`;
+    const output = stdout === "" ? {} : JSON.parse(stdout);
+    return { what, ran: `${path} < ${file}`, printed: output.hookSpecificOutput?.additionalContext ?? "" };
+  };
+
+  const fire = ["--key", "ci:acme/api:main", "--summary", "CI on main of acme/api is failing"];
+  const more = ["--repo", "acme/api", "--source-url", "https://ci.example.test/main", "--producer", "demo/ci"];
+  yield await hook(
+    "A coding agent's session starts in a checkout of acme/api",
+    "session-start",
+    "SessionStart",
+  );
+  yield await script("CI breaks: a script that watches it fires a signal", "fire.mts", ...fire, ...more);
+  yield await hook("The agent's next tool call ends: the hook tells it", "post-tool-use", "PostToolUse");
+  yield await script("The script looks again, and CI is still red", "fire.mts", ...fire, ...more);
+  yield await hook("The next tool call ends: no news, so silence", "post-tool-use", "PostToolUse");
+  yield await script(
+    "CI recovers",
+    "resolve.mts",
+    "ci:acme/api:main",
+    "--summary",
+    "CI on main of acme/api is green again",
+  );
+  yield await hook(
+    "The next tool call ends: who was told hears how it ended",
+    "post-tool-use",
+    "PostToolUse",
+  );
+  yield await hook("The session ends", "session-end", "SessionEnd");
+}
+
+/** A git checkout as far as the hooks look: no git needed. */
+function makeCheckout(dir: string, remote: string): void {
+  mkdirSync(join(dir, ".git"), { recursive: true });
+  writeFileSync(join(dir, ".git", "HEAD"), "ref: refs/heads/main\n");
+  writeFileSync(join(dir, ".git", "config"), `[remote "origin"]\n\turl = ${remote}\n`);
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env tsx
+/**
+ * Shows what this is: plays the whole story with the real hooks, or one scenario against the rules.
+ *
+ *   usage    npx tsx scripts/demo.mts [SCENARIO] [--step]
+ *   example  npx tsx scripts/demo.mts a-killed-hook-loses-nothing --step
+ *
+ * Reads    real payloads from fixtures/claude-code, scenarios from fixtures/scenarios; --step waits for Enter.
+ * Prints   each step, and the exact text that a model is shown.
+ * Exits    0 told to the end, 1 a step failed or there is no such scenario, 2 wrong arguments.
+ * Needs    nothing: the story runs in a throw-away inbox, a scenario in none.
+ */
+import { createInterface } from "node:readline/promises";
+import { indented, line, nearest, note, runScript, SignalsError } from "ambient-signals/cli";
+import { loadScenarios, play, story } from "ambient-signals/testing";
+
+const FLAGS = { step: { type: "boolean" } } as const;
+
+await runScript(import.meta.url, { flags: FLAGS, optional: ["SCENARIO"] }, async ({ flags, args }) => {
+  const keyboard = flags.step ? createInterface({ input: process.stdin, output: process.stderr }) : undefined;
+  const pause = async () => void (await keyboard?.question("Enter for the next step "));
+  const [name] = args;
+  try {
+    return name === undefined ? await tellStory(pause) : await playScenario(name, pause);
+  } finally {
+    keyboard?.close();
+  }
+});
+
+async function tellStory(pause: () => Promise<void>): Promise<void> {
+  let count = 0;
+  for await (const { what, ran, printed } of story()) {
+    line(`${++count}. ${what}`, "green");
+    indented(`$ ${ran}`);
+    show(printed || "(prints nothing)");
+    await pause();
+  }
+  note("That is all of it: one reminder per real change, as data in a frame of our own.");
+}
+
+async function playScenario(name: string, pause: () => Promise<void>): Promise<number> {
+  const scenarios = loadScenarios();
+  const scenario = scenarios.find((candidate) => candidate.name.startsWith(name));
+  if (!scenario) {
+    const names = scenarios.map((candidate) => candidate.name);
+    const meant = nearest(name, names);
+    throw new SignalsError(
+      `SCENARIO: ${name}: there is none; ${meant ? `did you mean ${meant}?` : `there are ${names.join(", ")}`}`,
+    );
+  }
+  line(scenario.shows, "green");
+  let failed = 0;
+  for (const { at, note, happened, shown, problems } of play(scenario)) {
+    line(`at ${at}: ${happened}`);
+    if (note) indented(`(${note})`);
+    if (shown) show(shown);
+    for (const problem of problems) line(`not as expected: ${problem}`, "red");
+    failed += problems.length;
+    await pause();
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+function show(text: string): void {
+  for (const part of text.split("\n")) indented(`| ${part}`);
+}
