@@ -57,7 +57,10 @@ export async function runScript<const F extends Flags = Record<never, never>>(
     process.exitCode = typeof status === "number" ? status : 0;
   } catch (error) {
     note(`error: ${messageOf(error)}`);
-    if (process.env["DEBUG"]) note(String((error as Error)?.stack));
+    if (process.env["DEBUG"])
+      String((error as Error)?.stack)
+        .split("\n")
+        .forEach(note);
     process.exitCode = error instanceof UsageError ? 2 : 1;
   }
 }

@@ -13,7 +13,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
 import { codeOf, messageOf, SignalsError } from "./errors.ts";
-import { bytesOf, shed } from "./garbage.ts";
+import { shed } from "./garbage.ts";
 import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts";
 import { Fenced, withLock } from "./lock.ts";
 import { configOf, DEFAULTS } from "./policy.ts";
@@ -57,7 +57,7 @@ export async function transact<T>(
   transaction: Transaction<T>,
   options: Options,
 ): Promise<Result<T>> {
-  prepareDirectory(dir);
+  checkDirectory(dir, { make: true });
   if (options.optimistic) {
     const result = await attempt(dir, transaction, options, (run) => Promise.resolve(run()));
     if (!result.changed) return finish(dir, transaction, result);
@@ -74,6 +74,7 @@ export async function transact<T>(
 
 /** The inbox as it would be now, for reading: nothing is written, and no lock is taken. */
 export async function look(dir: string): Promise<{ doc: Document; now: Time }> {
+  checkDirectory(dir, { make: false });
   return attempt(dir, {}, { onConfigFault: "throw" }, (run) => Promise.resolve(run()));
 }
 
@@ -207,12 +208,16 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 /** Writes the document beside the old one and moves it into place, all or nothing. */
 function commit<T>(dir: string, stage: string, result: Result<T>): void {
   const { max_bytes, stale_after } = configOf(result.doc);
-  const excess = bytesOf(result.doc) - max_bytes;
-  const doc = excess > 0 ? shed(result.doc, excess) : result.doc;
-  result.doc = doc;
+  let text = JSON.stringify(result.doc);
+  const excess = Buffer.byteLength(text) - max_bytes;
+  if (excess > 0) {
+    result.doc = shed(result.doc, excess);
+    text = JSON.stringify(result.doc);
+  }
+  const { doc } = result;
   const path = join(stage, "inbox.json");
   try {
-    writeDurably(path, `${JSON.stringify(doc)}\n`);
+    writeDurably(path, `${text}\n`);
     renameSync(path, join(dir, "inbox.json"));
   } catch (error) {
     // Whoever took over removed our directory, and what we read may be out of date.
@@ -235,18 +240,22 @@ function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Makes the directory, private to its owner; refuses one that somebody else could write into. */
-function prepareDirectory(dir: string): void {
+/**
+ * Refuses a directory that somebody else could write into, also for reading: what it holds would be theirs to say.
+ * With `make`, an absent one is made, and one that others can read is made private.
+ */
+function checkDirectory(dir: string, { make }: { make: boolean }): void {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    const stat = statSync(dir);
+    if (make) mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const stat = statSync(dir, { throwIfNoEntry: false });
+    if (stat === undefined) return;
     if (process.getuid && stat.uid !== process.getuid()) {
       throw new SignalsError(`inbox: ${dir} belongs to another user; use a directory of your own`);
     }
     if (stat.mode & 0o022) {
       throw new SignalsError(`inbox: other users can write in ${dir}; run: chmod 700 '${dir}'`);
     }
-    if (stat.mode & 0o055) chmodSync(dir, 0o700);
+    if (make && stat.mode & 0o055) chmodSync(dir, 0o700);
   } catch (error) {
     if (error instanceof SignalsError) throw error;
     throw new SignalsError(`inbox: cannot use ${dir} (${codeOf(error)}); choose another with --dir`, {

@@ -86,7 +86,8 @@ function mutes(mute: Mute, signal: Signal, now: Time): boolean {
     matches(mute.producer, signal.producer) &&
     matches(mute.provider, signal.envelope.provider) &&
     (mute.repository === undefined ||
-      (repository !== undefined && matchesRepository(mute.repository.toLowerCase(), repository.toLowerCase())))
+      (repository !== undefined &&
+        matchesRepository(mute.repository.toLowerCase(), repository.toLowerCase())))
   );
 }
 
@@ -115,12 +116,14 @@ function matches(pattern: string | undefined, text: string): boolean {
 }
 
 /** The words for a hold that the router makes: nobody suitable is there. */
-export function noSession(doc: Document): Hold {
-  const role = configOf(doc).fallback_role;
-  return {
-    reason: "no session",
-    release: `a session in that repository or directory, or one with role ${role}`,
-  };
+export function noSession(doc: Document, { hints }: Signal): Hold {
+  const wanted = [
+    hints.session && `session ${hints.session}`,
+    hints.repository && `a session in ${hints.repository}`,
+    hints.cwd && `a session in ${hints.cwd}`,
+    `a session with role ${configOf(doc).fallback_role}`,
+  ];
+  return { reason: "no session", release: `it waits for ${wanted.filter(Boolean).join(", or ")}` };
 }
 
 /** The words for a generation that waits for one session that is away. */

@@ -87,7 +87,7 @@ export const byHints: Rule = (signal, doc, now) => {
     live.filter((session) => session.role === configOf(doc).fallback_role),
   ];
   const best = steps.find((step) => step.length > 0)?.sort(tieOrder(signal, doc, now))[0];
-  return holder(signal, steps, doc, now) ?? (best ? { session: best.id } : { hold: noSession(doc) });
+  return holder(signal, steps, doc, now) ?? (best ? { session: best.id } : { hold: noSession(doc, signal) });
 };
 
 /**
