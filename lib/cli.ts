@@ -46,8 +46,13 @@ export async function runScript<const F extends Flags = Record<never, never>>(
   options: ScriptOptions<F>,
   main: (cli: Cli<F>) => Promise<unknown>,
 ): Promise<void> {
-  // `list | head` closes our stdout: there is nobody left to tell.
-  process.stdout.on("error", (error) => process.exit(codeOf(error) === "EPIPE" ? 0 : 1));
+  process.stdout.on("error", (error) => {
+    // `list | head` closes our stdout: there is nobody left to tell.
+    if (codeOf(error) === "EPIPE") process.exit(0);
+    note(`error: output: cannot be written (${codeOf(error)}); make room, or send it elsewhere`);
+    process.exit(1);
+  });
+  process.stderr.on("error", () => {});
   try {
     const { cli, help, version } = parse(process.argv.slice(2), options);
     if (help) return writeOut(headerOf(url));

@@ -20,8 +20,8 @@ export interface Document {
   policy?: Policy | undefined;
   /** What is wrong with the version of config.toml that is there now, if it is not valid. */
   config_fault?: { stamp: string; message: string } | undefined;
-  /** Set after the machine slept: until then no session counts as silent. */
-  grace_until?: Time | undefined;
+  /** After the machine slept: when it fell asleep, and until when who was there then is given time to be heard. */
+  grace?: { from: Time; until: Time } | undefined;
   /** Unverified fired signals that made room for a stronger report. */
   evicted?: number | undefined;
 }

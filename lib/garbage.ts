@@ -1,22 +1,18 @@
-import { type Document, filterSame, isOwed, mapSame, type Signal, withSignals } from "./document.ts";
+import { type Document, filterSame, isOwed, type Signal, withSignals } from "./document.ts";
 import { SignalsError } from "./errors.ts";
 import { configOf } from "./policy.ts";
 import { plus, type Time } from "./time.ts";
 
 /**
- * Drops what nobody needs any more: settled signals after `retain`, ended sessions that nothing names, tokens
- * that have lapsed, and settled signals past the `max_signals` cap.
+ * Drops what nobody needs any more: settled signals after `retain`, ended sessions that nothing names, and settled
+ * signals past the `max_signals` cap.
  */
 export function collect(doc: Document, now: Time): Document {
   const config = configOf(doc);
-  let signals = filterSame(
+  const signals = filterSame(
     doc.signals,
     (signal) => signal.state === "fired" || plus(signal.changed_at, config.retain) > now,
   );
-  signals = mapSame(signals, (signal) => {
-    const past = filterSame(signal.past, (lease) => lease.lapses_at > now);
-    return past === signal.past ? signal : { ...signal, past };
-  });
   const kept = dropSettled(withSignals(doc, signals), {
     signals: signals.length - config.max_signals,
     bytes: 0,

@@ -61,7 +61,7 @@ export async function runHook(
   let notice: string | undefined;
   let event: HookEvent | undefined;
   let printed = false;
-  const print = (output: { hookSpecificOutput?: object }) => {
+  const print = (output: { hookSpecificOutput: object }) => {
     printed = true;
     writeAll(1, JSON.stringify({ ...output, ...(notice && { systemMessage: notice }) }));
   };
@@ -72,10 +72,12 @@ export async function runHook(
     await work(openHook(event, harness, dir, print, (fault) => (notice = fault)));
   } catch (error) {
     notice = `ambient-signals: ${clean(messageOf(error))}`;
-    writeAll(2, `${notice}\n${process.env["DEBUG"] && error instanceof Error ? `${error.stack}\n` : ""}`);
+    tryWrite(2, `${notice}\n${process.env["DEBUG"] && error instanceof Error ? `${error.stack}\n` : ""}`);
   }
   // At a session's end the client takes no output any more.
-  if (notice && !printed && event?.hook_event_name !== "SessionEnd") print({});
+  if (notice && !printed && event?.hook_event_name !== "SessionEnd") {
+    tryWrite(1, JSON.stringify({ systemMessage: notice }));
+  }
   process.exit(0);
 }
 
@@ -133,7 +135,8 @@ function describeSession(event: HookEvent, harness: string, state: CheckIn["stat
     role: process.env["HARN_EXT_SIGNALS_ROLE"] || undefined,
     state,
     transcript_path,
-    attended: attended === undefined ? undefined : attended === "1",
+    // Any other value is not known to say either.
+    attended: attended === "1" ? true : attended === "0" ? false : undefined,
     pid: Number.isInteger(pid) && pid > 0 ? pid : undefined,
     registers: hook_event_name === "SessionStart" || hook_event_name === "UserPromptSubmit",
     subagent: agent_id !== undefined,
@@ -148,6 +151,7 @@ export function readEvent(stream: NodeJS.ReadStream): Promise<unknown> {
   return new Promise((done) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    const closes = braceCounter();
     const giveUp = () => done(undefined);
     let silence = setTimeout(giveUp, SILENCE_MS);
     const attempt = () => {
@@ -163,7 +167,7 @@ export function readEvent(stream: NodeJS.ReadStream): Promise<unknown> {
       chunks.push(chunk);
       size += chunk.length;
       if (size > LARGEST_EVENT) giveUp();
-      else if (chunk.toString("latin1").trimEnd().endsWith("}")) attempt();
+      else if (closes(chunk)) attempt();
     });
     stream.on("end", () => {
       attempt();
@@ -171,6 +175,30 @@ export function readEvent(stream: NodeJS.ReadStream): Promise<unknown> {
     });
     stream.on("error", giveUp);
   });
+}
+
+const [QUOTE, BACKSLASH, OPEN, CLOSE] = Buffer.from('"\\{}');
+
+/**
+ * Tells of each chunk of a JSON text whether the outermost brace closes in it. Parsing on mere suspicion, at every
+ * chunk that ends in a brace, would take seconds on a tool result of many megabytes.
+ */
+function braceCounter(): (chunk: Buffer) => boolean {
+  let depth = 0;
+  let inString = false;
+  let escaped = false;
+  return (chunk) => {
+    let closed = false;
+    for (const byte of chunk) {
+      if (escaped) escaped = false;
+      else if (byte === BACKSLASH) escaped = inString;
+      else if (byte === QUOTE) inString = !inString;
+      else if (inString) continue;
+      else if (byte === OPEN) depth++;
+      else if (byte === CLOSE) closed = --depth === 0;
+    }
+    return closed;
+  };
 }
 
 /** The event if it is one; undefined for no input at all. Throws `SignalsError` for one that cannot be used. */
@@ -205,12 +233,19 @@ function writeAll(file: number, text: string): void {
   }
 }
 
+/** Writes what nobody may be there to read: that is no reason to end with another status than 0. */
+function tryWrite(file: number, text: string): void {
+  try {
+    writeAll(file, text);
+  } catch {}
+}
+
 function flagValue(flags: readonly string[], name: string): string | undefined {
   const at = flags.indexOf(name);
   return at >= 0 ? flags[at + 1] : flags.find((flag) => flag.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
 function exitWith(text: string): never {
-  writeAll(1, `${text}\n`);
+  tryWrite(1, `${text}\n`);
   process.exit(0);
 }

@@ -1,5 +1,6 @@
 import {
   type Document,
+  filterSame,
   interrupts,
   isOwed,
   type Lease,
@@ -92,7 +93,8 @@ function leaseOne(signal: Signal, request: LeaseRequest, lapses_at: Time, now: T
 }
 
 /**
- * Time passes: a lease that nobody acked lapses, and its reminder is owed again. A lease from the future (the clock
+ * Time passes: a lease that nobody acked lapses, and its reminder is owed again; lapsed tokens are
+ * forgotten. A lease from the future (the clock
  * was set back) counts as taken now, or it would be out until the clock catches up.
  */
 export function lapse(doc: Document, now: Time): Document {
@@ -100,7 +102,8 @@ export function lapse(doc: Document, now: Time): Document {
     doc,
     mapSame(doc.signals, (signal) => {
       const lease = signal.lease && notInFuture(signal.lease, now);
-      const past = mapSame(signal.past, (old) => notInFuture(old, now));
+      const known = filterSame(signal.past, ({ lapses_at }) => lapses_at > now);
+      const past = mapSame(known, (old) => notInFuture(old, now));
       if (lease && lease.lapses_at <= now) return { ...signal, lease: undefined, past };
       return lease === signal.lease && past === signal.past ? signal : { ...signal, lease, past };
     }),

@@ -9,9 +9,13 @@ import type { Transaction } from "./transaction.ts";
 /** Longer ids, or ids with characters that nobody sees, come from no client. */
 const LONGEST_ID = 128;
 
+/** A session's heartbeat file bears its id as its name, and no file system takes a longer one. */
+const LONGEST_NAME = 255;
+
 /** Whether a session id can be stored and shown. */
 export function isSessionId(id: string): boolean {
-  return id.trim() !== "" && id.length <= LONGEST_ID && !hasForbidden(id);
+  if (id.trim() === "" || id.length > LONGEST_ID || hasForbidden(id)) return false;
+  return encodeURIComponent(id).length <= LONGEST_NAME;
 }
 
 /**

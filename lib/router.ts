@@ -52,6 +52,9 @@ export function destination(signal: Signal, doc: Document, now: Time, rule: Rule
   const hold = policyHold(doc, signal, now);
   if (hold) return { hold };
 
+  const kept = holder(signal, stepsFor(signal, doc, now), doc, now);
+  if (kept) return kept;
+
   // How it ended concerns the session that was told it had begun.
   const teller = signal.follow_up;
   if (teller !== undefined) {
@@ -80,15 +83,27 @@ function giveUp(signal: Signal, now: Time): Signal {
 
 /** The deterministic rule: repository, then directory, then the fallback role; ties in a fixed order. */
 export const byHints: Rule = (signal, doc, now) => {
+  const step = stepsByHints(signal, doc, now).find((candidates) => candidates.length > 0);
+  const best = step?.sort(tieOrder(signal, doc, now))[0];
+  return best ? { session: best.id } : { hold: noSession(doc, signal) };
+};
+
+/** The live sessions that suit a signal, in the order in which they are asked: an earlier step suits better. */
+function stepsFor(signal: Signal, doc: Document, now: Time): Session[][] {
+  const live = (id: string | undefined) =>
+    doc.sessions.filter((session) => session.id === id && isLive(doc, session, now));
+  const teller = live(signal.follow_up);
+  return teller.length > 0 ? [teller] : [live(signal.hints.session), ...stepsByHints(signal, doc, now)];
+}
+
+function stepsByHints(signal: Signal, doc: Document, now: Time): Session[][] {
   const live = doc.sessions.filter((session) => isLive(doc, session, now));
-  const steps = [
+  return [
     live.filter((session) => inRepository(session, signal)),
     live.filter((session) => closeness(session.cwd, session.work_tree, signal.hints.cwd) > 0),
     live.filter((session) => session.role === configOf(doc).fallback_role),
   ];
-  const best = steps.find((step) => step.length > 0)?.sort(tieOrder(signal, doc, now))[0];
-  return holder(signal, steps, doc, now) ?? (best ? { session: best.id } : { hold: noSession(doc, signal) });
-};
+}
 
 /**
  * The session that keeps its assignment. A new generation stays where the one before went, while that session

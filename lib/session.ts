@@ -38,18 +38,18 @@ export interface Heartbeat {
 
 /** Newer than `stale_after`: its process may still be there. */
 export function isLive(doc: Document, session: Session, now: Time): boolean {
-  return plus(session.last_seen, configOf(doc).stale_after) > now || inGrace(doc, now);
+  return isFresh(doc, session.last_seen, configOf(doc).stale_after, now);
 }
 
 /** Its own hooks ran within one lease window: what is leased to it now will probably be told. */
 export function isResponsive(doc: Document, session: Session, now: Time): boolean {
-  return plus(session.last_hook, configOf(doc).lease) > now || inGrace(doc, now);
+  return isFresh(doc, session.last_hook, configOf(doc).lease, now);
 }
 
-/** A grace that ends more than one lease window from now was given before the clock was set back. */
-function inGrace(doc: Document, now: Time): boolean {
-  const until = doc.grace_until;
-  return until !== undefined && now < until && until <= plus(now, configOf(doc).lease);
+/** Whether a stamp is newer than `window` ms, or was when the machine fell asleep and has grace since it woke. */
+function isFresh({ grace }: Document, stamp: Time, window: number, now: Time): boolean {
+  const until = plus(stamp, window);
+  return until > now || (grace !== undefined && now < grace.until && until > grace.from);
 }
 
 export function hasEnded(doc: Document, id: string): boolean {
@@ -78,15 +78,16 @@ function latest(a: Time, b: Time | undefined, now: Time): Time {
 }
 
 /**
- * Marks the machine as having slept when nothing at all happened for a lease window: then every session gets one
- * lease window to be heard from before it counts as silent or gone. Call it before the caller's own sign of life
- * is folded in, which would hide the silence.
+ * Marks the machine as having slept when nothing at all happened for a lease window: then every session that was
+ * there gets one lease window to be heard from before it counts as silent or gone. One that had been silent before
+ * gets none, or a crashed session would live on from pause to pause. Call it before the caller's own sign of life is
+ * folded in, which would hide the silence.
  */
 export function noticeSleep(doc: Document, now: Time): Document {
   if (doc.sessions.length === 0) return doc;
   const { lease } = configOf(doc);
   const last = doc.sessions.reduce((newest, { last_seen }) => latest(newest, last_seen, now), doc.stamped_at);
-  return plus(last, lease) <= now ? { ...doc, grace_until: plus(now, lease) } : doc;
+  return plus(last, lease) <= now ? { ...doc, grace: { from: last, until: plus(now, lease) } } : doc;
 }
 
 /**
