@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf } from "./errors.ts";
+import { codeOf, SignalsError } from "./errors.ts";
 import type { CheckIn, Heartbeat } from "./session.ts";
 import { timeOf } from "./time.ts";
 
@@ -20,8 +20,10 @@ export function readHeartbeats(dir: string, nowMs: number): Heartbeat[] {
       const id = decodeName(name);
       const stat = statSync(path, { throwIfNoEntry: false });
       if (stat === undefined || id === undefined) continue;
-      if (stat.mtimeMs > nowMs + 1_000) restamp(path, nowMs);
-      beats.set(id, { ...beats.get(id), id, [kind]: timeOf(Math.min(stat.mtimeMs, nowMs)) });
+      // Whole milliseconds come back from the file system as a little less or more.
+      const atMs = Math.round(stat.mtimeMs);
+      if (atMs > nowMs + 1_000) restamp(path, nowMs);
+      beats.set(id, { ...beats.get(id), id, [kind]: timeOf(Math.min(atMs, nowMs)) });
     }
   }
   return [...beats.values()];
@@ -77,7 +79,9 @@ function list(dir: string): string[] {
     return readdirSync(dir);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return [];
-    throw error;
+    throw new SignalsError(`inbox: cannot read ${dir} (${codeOf(error)}); check its permissions`, {
+      cause: error,
+    });
   }
 }
 

@@ -94,7 +94,8 @@ function openHook(
       const transaction = { checkIn: describeSession(event, harness, state), lease };
       const result = await transact<void>(dir, transaction, { onConfigFault: "keep", optimistic: true });
       if (result.configFault) {
-        notify(`ambient-signals: ${result.configFault} (until then the last valid settings hold)`);
+        const meanwhile = result.doc.policy ? "the last valid settings hold" : "every signal is held";
+        notify(clean(`ambient-signals: ${result.configFault} (until then ${meanwhile})`));
       }
       return result;
     },

@@ -125,7 +125,16 @@ function warnOnce<T>(doc: Document, transaction: Transaction<T>, stamp: string):
 
 /** After the transaction: the sign of life that its document may not carry. */
 function finish<T>(dir: string, { checkIn }: Transaction<T>, result: Result<T>): Result<T> {
-  if (checkIn) writeHeartbeat(dir, checkIn, Date.parse(result.now));
+  try {
+    if (checkIn) writeHeartbeat(dir, checkIn, Date.parse(result.now));
+  } catch (error) {
+    // A document that was written has it too, and stands: then nothing may fail any more.
+    if (!result.changed) {
+      throw new SignalsError(`inbox: cannot write in ${dir} (${codeOf(error)}); nothing was changed`, {
+        cause: error,
+      });
+    }
+  }
   return result;
 }
 
@@ -167,7 +176,7 @@ export function readDocument(dir: string, now: Time): Document {
  */
 function structuralFault(doc: unknown): string | undefined {
   if (!isRecord(doc) || doc["schema"] !== SCHEMA || doc["version"] !== VERSION) return "schema";
-  if (typeof doc["stamped_at"] !== "string") return "stamped_at";
+  if (!isTime(doc["stamped_at"])) return "stamped_at";
   for (const [list, strings, others] of SHAPES) {
     const entries = doc[list];
     if (!Array.isArray(entries)) return list;
@@ -183,11 +192,15 @@ function structuralFault(doc: unknown): string | undefined {
 }
 
 const isNumber = (value: unknown) => typeof value === "number";
+const isTime = (value: unknown) => typeof value === "string" && !Number.isNaN(Date.parse(value));
 const SHAPES: readonly [string, readonly string[], readonly [string, (value: unknown) => boolean][]][] = [
   [
     "signals",
-    ["key", "state", "severity", "producer", "signature", "trust", "fired_at", "changed_at", "expires_at"],
+    ["key", "state", "severity", "producer", "signature", "trust"],
     [
+      ["fired_at", isTime],
+      ["changed_at", isTime],
+      ["expires_at", isTime],
       ["generation", isNumber],
       ["attempt", isNumber],
       ["envelope", isRecord],
@@ -197,8 +210,15 @@ const SHAPES: readonly [string, readonly string[], readonly [string, (value: unk
       ["told", Array.isArray],
     ],
   ],
-  ["sessions", ["id", "harness", "cwd", "state", "last_seen", "last_hook"], []],
-  ["ended", ["id", "at"], []],
+  [
+    "sessions",
+    ["id", "harness", "cwd", "state"],
+    [
+      ["last_seen", isTime],
+      ["last_hook", isTime],
+    ],
+  ],
+  ["ended", ["id"], [["at", isTime]]],
 ];
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -255,7 +275,8 @@ function checkDirectory(dir: string, { make }: { make: boolean }): void {
     if (stat.mode & 0o022) {
       throw new SignalsError(`inbox: other users can write in ${dir}; run: chmod 700 '${dir}'`);
     }
-    if (make && stat.mode & 0o055) chmodSync(dir, 0o700);
+    // One that is read-only stays so.
+    if (make && stat.mode & 0o055) chmodSync(dir, stat.mode & 0o700);
   } catch (error) {
     if (error instanceof SignalsError) throw error;
     throw new SignalsError(`inbox: cannot use ${dir} (${codeOf(error)}); choose another with --dir`, {

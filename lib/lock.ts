@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { lock, type Options, unlock } from "lockfile";
+import { lockSync, unlockSync } from "lockfile";
 import { codeOf, SignalsError } from "./errors.ts";
 import { timeOf } from "./time.ts";
 
@@ -9,9 +9,6 @@ export const GIVE_UP_MS = 2_000;
 
 /** A lock that one waiter saw unchanged for this long is taken over; its holder is dead, suspended, or very slow. */
 const TAKE_OVER_MS = 400;
-
-/** How long the lock package waits before we look at the lock again. */
-const SLICE_MS = 40;
 
 /** Thrown by the work inside a lock when its staging directory is gone: somebody took over, start again. */
 export class Fenced extends Error {}
@@ -46,7 +43,7 @@ async function lockAndRun<T>(dir: string, work: (stage: string) => T): Promise<T
   const deadline = performance.now() + GIVE_UP_MS;
   const lockPath = join(dir, "inbox.lock");
   for (;;) {
-    await acquire(dir, lockPath, deadline);
+    const held = await acquire(dir, lockPath, deadline);
     let stage: string | undefined;
     try {
       stage = enterStaging(dir);
@@ -56,45 +53,63 @@ async function lockAndRun<T>(dir: string, work: (stage: string) => T): Promise<T
       if (performance.now() > deadline) throw busy(dir, lockPath);
     } finally {
       if (stage) evict(stage);
-      await new Promise<void>((done) => unlock(lockPath, () => done()));
+      // Whoever took over has another lock there. To free that one would let a third in, which fences the second,
+      // which frees the lock of the third: with many waiters nobody gets to commit any more.
+      if (identity(lockPath) === held) unlockSync(lockPath);
     }
   }
 }
 
-/** Takes the lock file, breaking one that does not change for `TAKE_OVER_MS` of our own monotonic time. */
-async function acquire(dir: string, lockPath: string, deadline: number): Promise<void> {
+/**
+ * Takes the lock file, breaking one that does not change for `TAKE_OVER_MS` of our own monotonic time. Returns which
+ * lock it is.
+ */
+async function acquire(dir: string, lockPath: string, deadline: number): Promise<string> {
+  const start = performance.now();
   let known = "";
-  let since = performance.now();
-  for (;;) {
-    if (await tryLock(lockPath)) return;
-    const now = performance.now();
-    const seen = identity(lockPath);
-    if (seen !== known) {
-      known = seen;
-      since = now;
-    } else if (seen !== "" && now - since >= TAKE_OVER_MS) {
-      // Perhaps another waiter did so a moment ago and this is a live lock: then two go on, and one is fenced.
-      rmSync(lockPath, { force: true });
-      known = "";
+  let since = start;
+  try {
+    for (let polls = 0; ; polls++) {
+      // To look first costs a fraction of an attempt that fails.
+      const seen = identity(lockPath);
+      if (seen === "" && tryLock(lockPath)) return identity(lockPath);
+      const now = performance.now();
+      if (seen !== known) {
+        known = seen;
+        since = now;
+      } else if (seen !== "" && now - since >= TAKE_OVER_MS) {
+        // Perhaps another waiter did so a moment ago and this is a live lock: then two go on, and one is fenced.
+        rmSync(lockPath, { force: true });
+        continue;
+      }
+      if (now >= deadline) throw busy(dir, lockPath);
+      await pause(polls, now - start);
     }
-    if (now >= deadline) throw busy(dir, lockPath);
+  } catch (error) {
+    throw error instanceof SignalsError ? error : cannotLock(error, lockPath);
   }
 }
 
-/** True when the lock was taken within one slice. */
-function tryLock(lockPath: string): Promise<boolean> {
-  // A fresh object each time, since the package writes into it; and a poll of our own, since its default is 100 ms.
-  // The spread keeps many waiters from polling in step.
-  const options: Options = { wait: SLICE_MS, pollPeriod: 4 + Math.random() * 8 };
-  return new Promise((done, fail) =>
-    lock(lockPath, options, (error) => {
-      if (!error) {
-        makePrivate(lockPath);
-        done(true);
-      } else if (codeOf(error) === "EEXIST") done(false);
-      else fail(cannotLock(error, lockPath));
-    }),
-  );
+/**
+ * Waits until the next look. Few wait for long, and soon look again; many would keep the holder from the processor
+ * if they looked often, so then it is rarely, and more often the longer one has waited.
+ */
+function pause(polls: number, waitedMs: number): Promise<void> {
+  const ms = polls < 4 ? 4 * 2 ** polls : Math.max(20, 50 - waitedMs / 30);
+  // The spread keeps them from looking in step.
+  return new Promise((done) => setTimeout(done, ms * (0.5 + Math.random())));
+}
+
+/** True when the lock was free. Our own wait: the package's goes by the wall clock. */
+function tryLock(lockPath: string): boolean {
+  try {
+    lockSync(lockPath);
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
+  }
+  makePrivate(lockPath);
+  return true;
 }
 
 /** The package opens its file under the umask of whoever runs us. */
@@ -134,13 +149,15 @@ function enterStaging(dir: string): string {
 function evict(stage: string): void {
   for (;;) {
     try {
-      for (const name of readdirSync(stage)) rmSync(join(stage, name), { force: true });
+      for (const name of readdirSync(stage)) rmSync(join(stage, name), { force: true, recursive: true });
       rmdirSync(stage);
       return;
     } catch (error) {
       if (codeOf(error) === "ENOENT") return;
+      // No staging directory, but what some other program left there.
+      if (codeOf(error) === "ENOTDIR") rmSync(stage, { force: true });
       // Its owner put a file there after we had looked.
-      if (codeOf(error) !== "ENOTEMPTY") throw error;
+      else if (codeOf(error) !== "ENOTEMPTY") throw error;
     }
   }
 }
@@ -166,8 +183,8 @@ function since(stageName: string): number {
   return Number(stageName.split(".")[1]) || 0;
 }
 
-function cannotLock(error: NodeJS.ErrnoException, lockPath: string): SignalsError {
-  return new SignalsError(`inbox: cannot lock: ${lockPath} (${error.code}); is the directory writable?`, {
+function cannotLock(error: unknown, lockPath: string): SignalsError {
+  return new SignalsError(`inbox: cannot lock: ${lockPath} (${codeOf(error)}); is the directory writable?`, {
     cause: error,
   });
 }

@@ -53,7 +53,7 @@ export function destination(signal: Signal, doc: Document, now: Time, rule: Rule
   if (hold) return { hold };
 
   const kept = holder(signal, stepsFor(signal, doc, now), doc, now);
-  if (kept) return kept;
+  if (kept && signal.assigned?.generation === signal.generation) return kept;
 
   // How it ended concerns the session that was told it had begun.
   const teller = signal.follow_up;
@@ -64,14 +64,13 @@ export function destination(signal: Signal, doc: Document, now: Time, rule: Rule
   }
 
   const wanted = signal.hints.session;
-  if (wanted !== undefined) {
-    if (isLiveId(doc, wanted, now)) return { session: wanted };
-    if (signal.one_shot) {
-      if (!hasEnded(doc, wanted)) return { hold: waitsFor(doc, wanted) };
-      if (signal.hints.repository === undefined && signal.hints.cwd === undefined) return { drop: true };
-    }
+  const isThere = wanted !== undefined && isLiveId(doc, wanted, now);
+  if (wanted !== undefined && !isThere && signal.one_shot) {
+    if (!hasEnded(doc, wanted)) return { hold: waitsFor(doc, wanted) };
+    if (signal.hints.repository === undefined && signal.hints.cwd === undefined) return { drop: true };
   }
-  return rule(signal, doc, now);
+  if (kept) return kept;
+  return isThere ? { session: wanted } : rule(signal, doc, now);
 }
 
 /** Nobody can hear this any more: an unheard one-shot expires, news of an expiry is just forgotten. */

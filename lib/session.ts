@@ -46,10 +46,15 @@ export function isResponsive(doc: Document, session: Session, now: Time): boolea
   return isFresh(doc, session.last_hook, configOf(doc).lease, now);
 }
 
-/** Whether a stamp is newer than `window` ms, or was when the machine fell asleep and has grace since it woke. */
-function isFresh({ grace }: Document, stamp: Time, window: number, now: Time): boolean {
+/**
+ * Whether a stamp is newer than `window` ms, or was when the machine fell asleep and has grace since it woke. A grace
+ * that ends more than one lease window from now was given before the clock was set back.
+ */
+function isFresh(doc: Document, stamp: Time, window: number, now: Time): boolean {
   const until = plus(stamp, window);
-  return until > now || (grace !== undefined && now < grace.until && until > grace.from);
+  if (until > now || doc.grace === undefined) return until > now;
+  const inGrace = now < doc.grace.until && doc.grace.until <= plus(now, configOf(doc).lease);
+  return inGrace && until > doc.grace.from;
 }
 
 export function hasEnded(doc: Document, id: string): boolean {

@@ -17,8 +17,16 @@ import { loadScenarios, play, story } from "ambient-signals/testing";
 const FLAGS = { step: { type: "boolean" } } as const;
 
 await runScript(import.meta.url, { flags: FLAGS, optional: ["SCENARIO"] }, async ({ flags, args }) => {
-  const keyboard = flags.step ? createInterface({ input: process.stdin, output: process.stderr }) : undefined;
-  const pause = async () => void (await keyboard?.question("Enter for the next step "));
+  // A signal alone would leave the throw-away inbox behind.
+  process.once("SIGINT", () => process.exit(130));
+  process.once("SIGTERM", () => process.exit(143));
+  const keyboard = flags.step ? createInterface({ input: process.stdin }) : undefined;
+  const enters = keyboard?.[Symbol.asyncIterator]();
+  const pause = async () => {
+    if (enters) process.stderr.write("Enter for the next step ");
+    // At the end of the input there is nobody to wait for.
+    await enters?.next();
+  };
   const [name] = args;
   try {
     return name === undefined ? await tellStory(pause) : await playScenario(name, pause);

@@ -1,6 +1,6 @@
 #!/usr/bin/env tsx
 /**
- * Resolves a signal: its condition is over. Who was told of it is told so.
+ * Resolves a signal: its condition is over, and who was told of it is told so.
  *
  *   usage    npx tsx scripts/resolve.mts KEY [--summary TEXT] [--producer NAME]
  *            npx tsx scripts/resolve.mts [KEY] --event FILE (- for stdin)
@@ -54,5 +54,6 @@ await runScript(import.meta.url, { flags: FLAGS, optional: ["KEY"] }, async ({ f
 
   if (value?.outcome === "unknown") note(`${name}: no such signal; nothing to resolve`);
   if (json) return printJson(value);
-  if (value?.generation) line(`${value.outcome} ${shortKey(value.key)}#${value.generation}`);
+  if (value?.generation)
+    line(`${value.outcome.replace("_", " ")} ${shortKey(value.key)}#${value.generation}`);
 });

@@ -33,7 +33,7 @@ const FLAGS = {
 } as const;
 
 await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, verbose }) => {
-  const change = flags.end !== undefined ? endByHand(flags.end) : registerByHand(flags);
+  const change = flags.end !== undefined ? endByHand(flags.end, flags) : registerByHand(flags);
   const { doc, now } = change ? await transact(dir, change, { onConfigFault: "throw" }) : await look(dir);
 
   const views = doc.sessions.map((session) => sessionView(doc, session, now));

@@ -105,8 +105,8 @@ export function session(fields: Partial<Session> = {}): Session {
 export class Inbox {
   doc: Document;
   rule: Rule | undefined;
+  heartbeats: Heartbeat[] = [];
   #tokens = 0;
-  #heartbeats = new Map<string, Heartbeat>();
 
   constructor(doc: Document = document()) {
     this.doc = doc;
@@ -114,17 +114,25 @@ export class Inbox {
 
   /** One transaction, with the signs of life that earlier ones left, as the store does it. */
   run<T>(minutes: number, transaction: Transaction<T> = {}): Applied<T> {
+    const now = AT(minutes);
+    const notInFuture = (time: Time | undefined) => (time && time > now ? now : time);
+    this.heartbeats = this.heartbeats.map(({ id, seen, hook }) => ({
+      id,
+      seen: notInFuture(seen),
+      hook: notInFuture(hook),
+    }));
     const around = {
-      heartbeats: [...this.#heartbeats.values()],
+      heartbeats: this.heartbeats,
       newToken: () => `token-${++this.#tokens}`,
       ...(this.rule && { rule: this.rule }),
     };
-    const applied = apply(this.doc, transaction, around, AT(minutes));
+    const applied = apply(this.doc, transaction, around, now);
     if (applied.changed) this.doc = applied.doc;
-    const { checkIn } = transaction;
-    if (checkIn) {
-      const seen = { ...this.#heartbeats.get(checkIn.id), id: checkIn.id, seen: AT(minutes) };
-      this.#heartbeats.set(checkIn.id, checkIn.subagent ? seen : { ...seen, hook: AT(minutes) });
+    if (transaction.checkIn) {
+      const { id, subagent } = transaction.checkIn;
+      const known = this.heartbeats.find((beat) => beat.id === id);
+      const beat = subagent ? { ...known, id, seen: now } : { id, seen: now, hook: now };
+      this.heartbeats = [...this.heartbeats.filter((other) => other !== known), beat];
     }
     return applied;
   }

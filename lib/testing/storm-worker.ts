@@ -1,9 +1,9 @@
-import fs, { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Document, Envelope, Severity } from "../document.ts";
 import { SignalsError } from "../errors.ts";
-import { transact } from "../inbox.ts";
+import { look, transact } from "../inbox.ts";
 import { type FireReport, fire, resolve } from "../lifecycle.ts";
 import type { Time } from "../time.ts";
 
@@ -12,13 +12,17 @@ export type Job =
   | ({ do: "storm" } & StormJob)
   | ({ do: "one" } & OneJob)
   | ({ do: "count" } & OneJob)
+  | { do: "look"; dir: string }
   | { do: "full"; dir: string; of: "bytes" | "files" };
 
 /** Runs one job. What it has to say goes to stdout, as JSON. */
 export async function work(job: Job): Promise<void> {
+  // So a file that may not grow is an error like a full disk, not the end.
+  process.on("SIGXFSZ", () => {});
   if (job.do === "storm") await storm(job);
   else if (job.do === "one") print(await one(job));
   else if (job.do === "count") print(await count(job));
+  else if (job.do === "look") print((await look(job.dir)).doc.signals.map(({ key }) => key));
   else print(await full(job));
 }
 
@@ -33,8 +37,8 @@ export interface StormJob {
   worker: number;
   /** Gets one line per transaction, once its outcome is known. */
   log: string;
-  /** When to end, in milliseconds since 1970. */
-  until: number;
+  /** A file whose appearance ends the storm. Without it, it ends by itself after a minute. */
+  stop: string;
 }
 
 /** One line of the log: what was acknowledged, by the generations that it made, or why it was refused. */
@@ -48,13 +52,13 @@ export interface Logged {
 }
 
 export const SHARED_KEY = "shared";
-const OWN_KEYS = 3;
 const LONGEST_PAUSE_MS = 20;
+const LONGEST_STORM_MS = 60_000;
 
 /** Reads, modifies and writes in a loop: in each transaction a key of its own, and one that all workers share. */
-async function storm({ dir, worker, log, until }: StormJob): Promise<void> {
-  for (let round = 0; Date.now() < until; round++) {
-    const key = `w${worker}:${round % OWN_KEYS}`;
+async function storm({ dir, worker, log, stop }: StormJob): Promise<void> {
+  const key = `w${worker}`;
+  for (const end = Date.now() + LONGEST_STORM_MS; !existsSync(stop) && Date.now() < end; ) {
     const from = Date.now();
     const change = (doc: Document, now: Time) => {
       const [first, own] = step(doc, key, now);

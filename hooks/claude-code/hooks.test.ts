@@ -1,0 +1,727 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Document, findSession, findSignal, type Session } from "../../lib/document.ts";
+import { codeOf } from "../../lib/errors.ts";
+import { type Options, readDocument, transact } from "../../lib/inbox.ts";
+import { fire } from "../../lib/lifecycle.ts";
+import { type FireFlags, fireReport } from "../../lib/report.ts";
+import { ROOT, run, tempDirectory } from "../../lib/testing/process.ts";
+import { timeOf } from "../../lib/time.ts";
+
+/** The hooks as a client meets them: real processes, with the payloads of real runs on stdin. */
+
+type Payload = Record<string, unknown>;
+
+/** The session of all fixtures. */
+const ADA = "5e551014-7a1e-4c0d-9b1f-2f6c1d0a9e37";
+
+/** Tests share two cores with each other and with the hooks that they start. */
+const PARALLEL = { concurrency: 3 };
+
+/** One process for a hook, not the two of tsx's command, so that a signal hits the hook itself. */
+const INTERPRETER = ["--import", import.meta.resolve("tsx")];
+
+const KEEP: Options = { onConfigFault: "keep" };
+
+const root = realpathSync(tempDirectory("hooks"));
+const children = new Set<ChildProcess>();
+after(() => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
+// ---------------------------------------------------------------- an inbox, a checkout, and hooks that run there
+
+class Workshop {
+  readonly home = mkdtempSync(join(root, "shop-"));
+  readonly dir = join(this.home, "signals");
+  readonly api = this.checkout("api", "git@github.com:acme/api.git");
+
+  constructor(config?: string) {
+    mkdirSync(this.dir, { mode: 0o700 });
+    if (config !== undefined) this.write("config.toml", config);
+  }
+
+  checkout(name: string, remote: string): string {
+    const dir = join(this.home, name);
+    mkdirSync(join(dir, ".git"), { recursive: true });
+    writeFileSync(join(dir, ".git", "HEAD"), "ref: refs/heads/main\n");
+    writeFileSync(join(dir, ".git", "config"), `[remote "origin"]\n\turl = ${remote}\n`);
+    return dir;
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.dir, name), text);
+  }
+
+  /** Fires signals for the checkout, one after the other. */
+  async fire(keys: readonly string[], flags: FireFlags = {}): Promise<void> {
+    for (const key of keys) {
+      const given = { key, summary: `${key} is red`, repo: "acme/api", "source-url": "https://ci.example/1" };
+      const change = (doc: Document, now: string) => fire(doc, fireReport({ ...given, ...flags }, now), now);
+      await transact(this.dir, { change }, KEEP);
+      // The order of delivery goes by the millisecond.
+      await sleep(2);
+    }
+  }
+
+  /** A real payload, in a directory that exists here. */
+  payload(fixture: string, fields: Payload = {}): Payload {
+    const text = readFileSync(join(ROOT, "fixtures", "claude-code", `${fixture}.json`), "utf8");
+    return { ...JSON.parse(text), cwd: this.api, ...fields };
+  }
+
+  /** Starts a hook and leaves its streams to the test. */
+  start(name: string, { env = {}, stdout = "pipe" as "pipe" | number, args = [] as string[] } = {}): Hook {
+    const { PATH = "" } = process.env;
+    const child = spawn(
+      process.execPath,
+      [...INTERPRETER, join(ROOT, "hooks", "claude-code", `${name}.mts`), ...args],
+      {
+        cwd: this.home,
+        env: { PATH, HOME: this.home, HARN_EXT_SIGNALS_DIR: this.dir, ...env },
+        stdio: ["pipe", stdout, "pipe"],
+      },
+    );
+    children.add(child);
+    return new Hook(child);
+  }
+
+  /** Runs a hook on one event, a fixture's name or whole, to its end. */
+  hook(name: string, event: string | Payload, options: Parameters<Workshop["start"]>[1] = {}): Promise<Said> {
+    const payload = typeof event === "string" ? this.payload(event) : event;
+    return this.start(name, options).ends(JSON.stringify(payload));
+  }
+
+  get doc(): Document {
+    return readDocument(this.dir, timeOf(Date.now()));
+  }
+
+  get session(): Session | undefined {
+    return findSession(this.doc, ADA);
+  }
+
+  /** Per key, whether the session is known to have been told. */
+  isAcked(key: string): boolean {
+    return findSignal(this.doc, key)?.acked !== undefined;
+  }
+}
+
+/** What a hook said, to whom. */
+interface Said {
+  /** What the model is shown. */
+  text: string;
+  /** The keys in it, in order. */
+  told: string[];
+  event: string | undefined;
+  /** What the person is shown. */
+  message: string | undefined;
+  stdout: string;
+  stderr: string;
+}
+
+class Hook {
+  readonly child: ChildProcess;
+  #stdout = "";
+  #stderr = "";
+  readonly #closed: Promise<unknown[]>;
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (this.#stdout += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (this.#stderr += text));
+    // A hook may end without having read all of its input.
+    child.stdin?.on("error", () => {});
+    this.#closed = once(child, "close");
+  }
+
+  write(part: string | Buffer): void {
+    this.child.stdin?.write(part);
+  }
+
+  /** Waits for the end, after the rest of the input if one is given, and holds every hook to its contract. */
+  async ends(rest?: string | Buffer): Promise<Said> {
+    if (rest !== undefined) this.child.stdin?.end(rest);
+    const [code, signal] = await this.#closed;
+    children.delete(this.child);
+    assert.deepEqual([code, signal], [0, null], `a hook exits 0, always: ${this.#stderr}`);
+    return said(this.#stdout, this.#stderr);
+  }
+
+  async isKilled(): Promise<void> {
+    this.child.kill("SIGKILL");
+    const [, signal] = await this.#closed;
+    children.delete(this.child);
+    assert.equal(signal, "SIGKILL");
+  }
+}
+
+/** Takes one output apart; it must be one object of the shape that the client accepts, or nothing. */
+function said(stdout: string, stderr: string): Said {
+  const nothing = { text: "", told: [], event: undefined, message: undefined, stdout, stderr };
+  if (stdout === "") return nothing;
+  const { hookSpecificOutput, systemMessage, ...others } = JSON.parse(stdout) as {
+    hookSpecificOutput?: { hookEventName: string; additionalContext: string };
+    systemMessage?: string;
+  };
+  assert.deepEqual(others, {}, "the client knows no other fields");
+  if (hookSpecificOutput === undefined) return { ...nothing, message: systemMessage };
+  const { hookEventName: event, additionalContext: text, ...more } = hookSpecificOutput;
+  assert.deepEqual(more, {});
+  assert.notEqual(text, "", "empty context is never printed");
+  const told = [...text.matchAll(/^signal: (.*)$/gm)].map(([, key]) => key ?? "");
+  return { text, told, event, message: systemMessage, stdout, stderr };
+}
+
+/** Waits until something holds, with a bound that only a broken test reaches. */
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (const end = Date.now() + 20_000; !holds(); ) {
+    assert.ok(Date.now() < end, `waited in vain: ${what}`);
+    await sleep(10);
+  }
+}
+
+// ---------------------------------------------------------------- what each hook does
+
+describe("each hook", PARALLEL, () => {
+  const cases: [file: string, fixture: string, state: Session["state"]][] = [
+    ["session-start", "SessionStart", "idle"],
+    ["user-prompt-submit", "UserPromptSubmit", "busy"],
+    ["user-prompt-submit", "UserPromptSubmit.task-notification", "busy"],
+    ["post-tool-use", "PostToolUse", "busy"],
+    ["post-tool-use", "PostToolUseFailure", "busy"],
+    ["post-tool-batch", "PostToolBatch", "busy"],
+  ];
+  for (const [file, fixture, state] of cases) {
+    test(`${file} on ${fixture} tells all that is due and leaves the session ${state}`, async () => {
+      const shop = new Workshop();
+      await shop.fire(["ci:main"]);
+
+      const { event, told, message, stderr } = await shop.hook(file, fixture);
+      assert.deepEqual([told, message, stderr], [["ci:main#1"], undefined, ""]);
+      assert.equal(event, shop.payload(fixture)["hook_event_name"], "the event's name as it was received");
+      assert.equal(shop.session?.state, state);
+      assert.ok(shop.isAcked("ci:main"));
+    });
+  }
+
+  test("follows one session from its start to its end, and after it", async () => {
+    const shop = new Workshop();
+    const web = shop.checkout("web", "https://github.com/acme/web.git");
+    const env = {
+      CLAUDE_PID: "4711",
+      CLAUDE_CODE_SESSION_ATTENDED: "0",
+      HARN_EXT_SIGNALS_ROLE: "control",
+    };
+
+    const start = await shop.hook("session-start", "SessionStart", { env });
+    assert.equal(start.stdout, "", "nothing is due, so nothing is printed");
+    const { last_seen, last_hook, started_at, ...registered } = shop.session as Session;
+    assert.deepEqual(registered, {
+      id: ADA,
+      harness: "claude-code",
+      cwd: shop.api,
+      work_tree: shop.api,
+      repository: "github.com/acme/api",
+      role: "control",
+      state: "idle",
+      transcript_path: shop.payload("SessionStart")["transcript_path"],
+      attended: false,
+      pid: 4711,
+    });
+
+    // The directory follows the session; what the environment no longer says stays known.
+    await shop.hook("user-prompt-submit", shop.payload("UserPromptSubmit", { cwd: web }));
+    const moved = shop.session;
+    assert.deepEqual([moved?.state, moved?.cwd, moved?.repository], ["busy", web, "github.com/acme/web"]);
+    assert.deepEqual([moved?.attended, moved?.pid, moved?.role], [false, 4711, "control"]);
+    await shop.hook("post-tool-use", shop.payload("PostToolUse", { cwd: join(shop.home, "signals") }));
+    assert.deepEqual([shop.session?.cwd, shop.session?.repository], [shop.dir, undefined]);
+    await shop.hook("post-tool-use", "PostToolUse");
+
+    // A subagent carries its parent's id: the text would go into the wrong context.
+    await shop.fire(["ci:main"]);
+    const before = shop.session;
+    const subagent = await shop.hook("post-tool-use", shop.payload("PostToolUse.subagent", { cwd: web }));
+    assert.equal(subagent.stdout, "");
+    assert.equal(findSignal(shop.doc, "ci:main")?.lease, undefined);
+    assert.deepEqual([shop.session?.cwd, shop.session?.state], [before?.cwd, "busy"]);
+
+    // Only what is urgent keeps a session that is about to stop.
+    const states: [payload: Payload, state: string][] = [
+      [shop.payload("Stop.background-tasks", { cwd: shop.api }), "waiting"],
+      [shop.payload("Stop", { session_crons: [{ id: "c1" }] }), "waiting"],
+      [shop.payload("Stop", { background_tasks: undefined, session_crons: undefined }), "idle"],
+    ];
+    for (const [payload, state] of states) {
+      assert.equal((await shop.hook("stop", payload)).stdout, "");
+      assert.equal(shop.session?.state, state);
+    }
+    await shop.fire(["prod:down"], { severity: "urgent" });
+    const kept = await shop.hook("stop", "Stop");
+    assert.deepEqual([kept.event, kept.told], ["Stop", ["prod:down#1"]]);
+    assert.match(kept.text, /1 more signal waits for a later safe point/);
+    assert.equal(shop.session?.state, "busy", "it goes on with what it was told");
+    assert.equal((await shop.hook("stop", "Stop.active")).stdout, "", "once per generation");
+    assert.equal(shop.session?.state, "idle");
+
+    assert.equal((await shop.hook("session-end", "SessionEnd")).stdout, "");
+    assert.equal(shop.session, undefined);
+    await shop.hook("post-tool-use", "PostToolUse");
+    assert.equal(shop.session, undefined, "a late hook leaves no ghost");
+    const back = await shop.hook("session-start", "SessionStart.resume");
+    assert.deepEqual(back.told, ["ci:main#1"], "what it was not told waits for it");
+  });
+
+  test("tells three of five at first, says how many wait, and then tells the rest", async () => {
+    const shop = new Workshop();
+    await shop.fire(["a", "b", "c", "d"]);
+    await shop.fire(["prod:down"], { severity: "urgent" });
+
+    const first = await shop.hook("session-start", "SessionStart");
+    assert.deepEqual(first.told, ["prod:down#1", "a#1", "b#1"], "urgent ones first, then the oldest");
+    assert.match(first.text, /3 signals from .*\n2 more signals wait for a later safe point\.$/s);
+    const second = await shop.hook("post-tool-use", "PostToolUse");
+    assert.deepEqual(second.told, ["c#1", "d#1"]);
+    assert.doesNotMatch(second.text, /later safe point/);
+    assert.equal((await shop.hook("post-tool-use", "PostToolUse")).stdout, "");
+  });
+
+  test("tells each reminder exactly once when twelve hooks of one session run at once", async () => {
+    const shop = new Workshop();
+    const keys = Array.from({ length: 8 }, (_, i) => `job:${i}`);
+    await shop.fire(keys);
+
+    const all = await Promise.all(
+      Array.from({ length: 12 }, () => shop.hook("post-tool-use", "PostToolUse")),
+    );
+    const told = all.flatMap((one) => one.told).sort();
+    assert.deepEqual(
+      told,
+      keys.map((key) => `${key}#1`),
+    );
+    assert.deepEqual(all.flatMap(({ message, stderr }) => [message, stderr]).filter(Boolean), []);
+    assert.ok(keys.every((key) => shop.isAcked(key)));
+  });
+
+  test("uses the inbox that --dir names before the one of the environment", async () => {
+    const [shop, other] = [new Workshop(), new Workshop()];
+    await other.fire(["ci:main"]);
+    const { told } = await shop.hook("session-start", "SessionStart", { args: ["--dir", other.dir] });
+    assert.deepEqual(told, ["ci:main#1"]);
+    assert.deepEqual(readdirSync(shop.dir), []);
+  });
+
+  test("prints its own doc comment as help, and the version", async () => {
+    const shop = new Workshop();
+    const help = await run(process.execPath, [
+      ...INTERPRETER,
+      join(ROOT, "hooks/claude-code/stop.mts"),
+      "-h",
+    ]);
+    assert.equal(help.code, 0);
+    assert.match(help.stdout, /^When the agent is about to stop: [^\n]*\n[\s\S]*\nNeeds {4}/);
+    const version = await shop.start("stop", { args: ["--version"] });
+    version.child.stdout?.removeAllListeners("data");
+    let text = "";
+    version.child.stdout?.on("data", (part: string) => (text += part));
+    await version.ends();
+    assert.match(text, /^ambient-signals \d+\.\d+\.\d+\n$/);
+  });
+});
+
+// ---------------------------------------------------------------- what arrives on stdin
+
+describe("the event on stdin", PARALLEL, () => {
+  test("is taken as complete as soon as it is, though the client never closes its end", async () => {
+    const shop = new Workshop();
+    await shop.fire(["ci:main"]);
+    const hook = shop.start("post-tool-use");
+    hook.write(JSON.stringify(shop.payload("PostToolUse")));
+    // A hook that waited for the end, or gave up after the silence, would print nothing.
+    assert.deepEqual((await hook.ends()).told, ["ci:main#1"]);
+  });
+
+  test("may come in pieces, cut inside a character, after a brace and inside a string", async () => {
+    const shop = new Workshop();
+    await shop.fire(["ci:main"]);
+    const response = { stdout: 'é🎉 } {"a\\": "}} \\', nested: { deep: {} }, after: "{" };
+    const text = JSON.stringify(shop.payload("PostToolUse", { tool_response: response }), null, 1);
+    const bytes = Buffer.from(`\r\n${text}\n`);
+    const cuts = [1, bytes.indexOf("é") + 1, bytes.indexOf("🎉") + 2];
+    for (let at = bytes.indexOf("}"); at >= 0; at = bytes.indexOf("}", at + 1)) cuts.push(at + 1);
+    cuts.push(bytes.indexOf("\\\\") + 1, bytes.indexOf('\\"') + 1);
+
+    const hook = shop.start("post-tool-use");
+    let from = 0;
+    for (const cut of [...new Set(cuts)].sort((a, b) => a - b)) {
+      hook.write(bytes.subarray(from, cut));
+      from = cut;
+      await sleep(30);
+    }
+    assert.deepEqual((await hook.ends()).told, ["ci:main#1"]);
+  });
+
+  test("may hold a tool's output of 20 MB, and braces in it cost no more than letters", async () => {
+    const shop = new Workshop();
+    await shop.fire(["ci:main"]);
+    const seconds = async (filler: string) => {
+      const response = { stdout: filler.repeat(20e6) };
+      const from = performance.now();
+      const { told } = await shop.hook(
+        "post-tool-use",
+        shop.payload("PostToolUse", { tool_response: response }),
+      );
+      return { told, took: performance.now() - from };
+    };
+    // At once, so that a busy machine slows both.
+    const [letters, braces] = await Promise.all([seconds("a"), seconds("}")]);
+    assert.deepEqual([...letters.told, ...braces.told], ["ci:main#1"]);
+    assert.ok(braces.took < 4 * letters.took, `${braces.took} ms and ${letters.took} ms`);
+  });
+
+  const nothings: [what: string, input: string][] = [
+    ["is empty", ""],
+    ["is not JSON", "}{ not json }"],
+    ["is a list", "[]"],
+    ["is null", "null"],
+    ["has no session_id", '{"hook_event_name":"SessionStart","cwd":"/"}'],
+  ];
+  for (const [what, input] of nothings) {
+    test(`is passed over in silence when it ${what}`, async () => {
+      const shop = new Workshop();
+      const { stdout, stderr } = await shop.start("session-start").ends(input);
+      assert.deepEqual([stdout, stderr, readdirSync(shop.dir)], ["", "", []]);
+    });
+  }
+
+  test("is given up quietly after three seconds without a byte", async () => {
+    const shop = new Workshop();
+    const hook = shop.start("session-start");
+    hook.write('{"hook_event_name":"SessionStart",');
+    const from = Date.now();
+    const { stdout, stderr } = await hook.ends();
+    assert.deepEqual([stdout, stderr, readdirSync(shop.dir)], ["", "", []]);
+    assert.ok(Date.now() - from >= 2_900, "a slow client has three seconds");
+  });
+
+  test("is not even looked at with HARN_EXT_SIGNALS_OFF=1", async () => {
+    const shop = new Workshop();
+    await shop.fire(["ci:main"]);
+    const hook = shop.start("session-start", { env: { HARN_EXT_SIGNALS_OFF: "1" } });
+    const { stdout, stderr } = await hook.ends();
+    assert.deepEqual([stdout, stderr, shop.doc.sessions], ["", "", []]);
+    const on = await shop.hook("session-start", "SessionStart", { env: { HARN_EXT_SIGNALS_OFF: "0" } });
+    assert.deepEqual(on.told, ["ci:main#1"]);
+  });
+});
+
+// ---------------------------------------------------------------- session ids
+
+describe("a session id", PARALLEL, () => {
+  for (const id of ["../../escape%2F", "..", "é".repeat(40)]) {
+    test(`such as ${id.slice(0, 20)} names a session and no path`, async () => {
+      const shop = new Workshop();
+      await shop.fire(["ci:main"]);
+      const { told, stderr } = await shop.hook(
+        "session-start",
+        shop.payload("SessionStart", { session_id: id }),
+      );
+      assert.deepEqual([told, stderr], [["ci:main#1"], ""]);
+      assert.equal(findSignal(shop.doc, "ci:main")?.acked?.session, id);
+      assert.deepEqual(readdirSync(shop.home).sort(), ["api", "signals"]);
+      assert.deepEqual(readdirSync(join(shop.dir, "hook")).map(decodeURIComponent), [id]);
+    });
+  }
+
+  const bad: [what: string, id: string][] = [
+    ["starts another line and hides", `${ADA}\nexport PATH=\u202e\u200b`],
+    ["is too long for a file's name", "€".repeat(100)],
+  ];
+  for (const [what, id] of bad) {
+    test(`that ${what} is refused, and the person is told`, async () => {
+      const shop = new Workshop();
+      await shop.fire(["ci:main"]);
+      const said = await shop.hook("session-start", shop.payload("SessionStart", { session_id: id }));
+      assert.equal(said.text, "");
+      assert.match(
+        said.message ?? "",
+        /^ambient-signals: session_id: not usable: [\x20-\x7e€]*; nothing was delivered$/,
+      );
+      assert.deepEqual(shop.doc.sessions, []);
+    });
+  }
+
+  test("reaches the session's own shell through CLAUDE_ENV_FILE, from its start only", async () => {
+    const shop = new Workshop();
+    const file = join(shop.home, "env.sh");
+    const env = { CLAUDE_ENV_FILE: file };
+    const id = `it's "$(touch ${join(shop.home, "pwned")})" \\ \`id\``;
+    await shop.hook("user-prompt-submit", shop.payload("UserPromptSubmit", { session_id: id }), { env });
+    assert.ok(!existsSync(file), "only a session's start says so");
+
+    writeFileSync(file, "export OTHER=1\n");
+    await shop.hook("session-start", shop.payload("SessionStart", { session_id: id }), { env });
+    assert.match(readFileSync(file, "utf8"), /^export OTHER=1\nexport HARN_EXT_SIGNALS_SESSION='[^\n]*'\n$/);
+    const shell = await run("sh", ["-c", `. '${file}'; printf %s "$HARN_EXT_SIGNALS_SESSION"`]);
+    assert.deepEqual([shell.stdout, shell.stderr], [id, ""]);
+    assert.ok(!existsSync(join(shop.home, "pwned")));
+  });
+});
+
+describe("the environment of a hook", PARALLEL, () => {
+  const cases: [env: Record<string, string>, attended: boolean | undefined, pid: number | undefined][] = [
+    [{ CLAUDE_CODE_SESSION_ATTENDED: "1", CLAUDE_PID: "12" }, true, 12],
+    [{ CLAUDE_CODE_SESSION_ATTENDED: "", CLAUDE_PID: "1e3x" }, undefined, undefined],
+  ];
+  for (const [env, attended, pid] of cases) {
+    test(`with ${JSON.stringify(env)} says attended ${attended} and process ${pid}`, async () => {
+      const shop = new Workshop();
+      await shop.hook("session-start", "SessionStart", { env });
+      assert.deepEqual([shop.session?.attended, shop.session?.pid], [attended, pid]);
+    });
+  }
+});
+
+// ---------------------------------------------------------------- an output that does not arrive
+
+describe("a reminder whose output does not arrive", PARALLEL, () => {
+  /** Short leases, so that a reminder which nobody confirmed comes again within the test. */
+  const SOON = 'lease = "1s"\nstale_after = "1h"\n';
+
+  const isLeased = (shop: Workshop) => findSignal(shop.doc, "ci:main")?.lease !== undefined;
+
+  /** A pipe that is full, so that a hook which prints stands still between lease and ack. */
+  function fullPipe(shop: Workshop): { fd: number; reader: number; size: number } {
+    const path = join(shop.home, "pipe");
+    assert.equal(spawnSync("mkfifo", [path]).status, 0);
+    // Two openings, since the hook's start makes the one that it is given blocking.
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    let size = 0;
+    for (const block of [65_536, 1]) {
+      const bytes = Buffer.alloc(block, "x");
+      try {
+        for (;;) size += writeSync(fd, bytes);
+      } catch (error) {
+        assert.equal(codeOf(error), "EAGAIN");
+      }
+    }
+    return { fd, reader, size };
+  }
+
+  async function comesAgain(shop: Workshop): Promise<void> {
+    assert.ok(!shop.isAcked("ci:main"), "what was not read is not acked");
+    await sleep(1_050);
+    const again = await shop.hook("post-tool-use", "PostToolUse");
+    assert.deepEqual(again.told, ["ci:main#1"]);
+    assert.match(
+      again.text,
+      / Sent again at \S+Z \(attempt 2\): the earlier delivery was not confirmed\.\n<signal-data>/,
+    );
+  }
+
+  test("since the client closed it comes again", async () => {
+    const shop = new Workshop(SOON);
+    await shop.fire(["ci:main"]);
+    const hook = shop.start("post-tool-use");
+    hook.child.stdout?.destroy();
+    const { stderr } = await hook.ends(JSON.stringify(shop.payload("PostToolUse")));
+    assert.match(stderr, /^ambient-signals: .*EPIPE.*\n$/);
+    await comesAgain(shop);
+  });
+
+  test("since the hook was killed while it printed comes again", async () => {
+    const shop = new Workshop(SOON);
+    await shop.fire(["ci:main"]);
+    const { fd, reader } = fullPipe(shop);
+    const hook = shop.start("post-tool-use", { stdout: fd });
+    hook.write(JSON.stringify(shop.payload("PostToolUse")));
+    await until("the hook leases", () => isLeased(shop));
+    await hook.isKilled();
+    closeSync(fd);
+    closeSync(reader);
+    await comesAgain(shop);
+  });
+
+  test("for a moment, since the pipe is full, is waited for and then acked", async () => {
+    const shop = new Workshop();
+    await shop.fire(["ci:main"]);
+    const { fd, reader, size } = fullPipe(shop);
+    const hook = shop.start("post-tool-use", { stdout: fd });
+    hook.write(JSON.stringify(shop.payload("PostToolUse")));
+    await until("the hook leases", () => isLeased(shop));
+    await sleep(100);
+    assert.ok(!shop.isAcked("ci:main"), "acked before it was printed");
+
+    closeSync(fd);
+    const bytes = Buffer.alloc(size + 65_536);
+    let read = 0;
+    await until("the hook has ended and all is read", () => {
+      try {
+        const count = readSync(reader, bytes, read, bytes.length - read, null);
+        read += count;
+        return count === 0;
+      } catch (error) {
+        assert.equal(codeOf(error), "EAGAIN");
+        return false;
+      }
+    });
+    closeSync(reader);
+    await hook.ends();
+    assert.deepEqual(said(bytes.toString("utf8", size, read), "").told, ["ci:main#1"]);
+    assert.ok(shop.isAcked("ci:main"));
+  });
+
+  for (const [what, streams] of [
+    ["its output", ["stdout"]],
+    ["both", ["stdout", "stderr"]],
+  ] as const) {
+    test(`and trouble besides, with ${what} closed, is no reason to exit with another status`, async () => {
+      const shop = new Workshop();
+      shop.write("inbox.json", "not json");
+      const hook = shop.start("post-tool-use");
+      for (const stream of streams) hook.child[stream]?.destroy();
+      await hook.ends(JSON.stringify(shop.payload("PostToolUse")));
+    });
+  }
+});
+
+// ---------------------------------------------------------------- trouble of our own
+
+describe("trouble", PARALLEL, () => {
+  const cases: [what: string, says: RegExp, make: (shop: Workshop) => void][] = [
+    [
+      "an inbox that is not JSON",
+      /inbox\.json is not JSON .* mv '/,
+      (shop) => shop.write("inbox.json", "{ not"),
+    ],
+    [
+      "an inbox of a newer version",
+      /is of version 99 and this copy knows 1; .*update this copy/,
+      (shop) => shop.write("inbox.json", '{"schema":"ambient-signals.inbox","version":99,"signals":{}}'),
+    ],
+    [
+      "an inbox that is not valid",
+      /is not valid: signals\[0\]\.key; /,
+      (shop) => {
+        const fields =
+          '"stamped_at":"2026-01-01T00:00:00.000Z","signals":[{"key":7}],"sessions":[],"ended":[]';
+        shop.write("inbox.json", `{"schema":"ambient-signals.inbox","version":1,${fields}}`);
+      },
+    ],
+    [
+      "an inbox that is a folder",
+      /inbox: cannot read .*EISDIR/,
+      (shop) => mkdirSync(join(shop.dir, "inbox.json")),
+    ],
+    [
+      "a file where the inbox should be",
+      /inbox: cannot use .*; choose another with --dir/,
+      (shop) => {
+        rmSync(shop.dir, { recursive: true });
+        writeFileSync(shop.dir, "");
+      },
+    ],
+  ];
+  for (const [what, says, make] of cases) {
+    test(`with ${what} is one line for the person and none for the model`, async () => {
+      const shop = new Workshop();
+      make(shop);
+      const inbox = join(shop.dir, "inbox.json");
+      const before = existsSync(inbox) && statSync(inbox).isFile() && readFileSync(inbox, "utf8");
+
+      const { text, message, stderr } = await shop.hook("post-tool-use", "PostToolUse");
+      assert.equal(text, "");
+      assert.match(message ?? "", /^ambient-signals: [^\n]+$/);
+      assert.match(message ?? "", says);
+      assert.equal(stderr, `${message}\n`);
+      if (before) assert.equal(readFileSync(inbox, "utf8"), before, "left as it was");
+    });
+  }
+
+  test("at a session's end is said on stderr only, since nobody reads the output any more", async () => {
+    const shop = new Workshop();
+    shop.write("inbox.json", "{ not");
+    const { stdout, stderr } = await shop.hook("session-end", "SessionEnd");
+    assert.equal(stdout, "");
+    assert.match(stderr, /^ambient-signals: inbox: [^\n]+ is not JSON [^\n]+\n$/);
+  });
+
+  test("with config.toml is said once per session and version of the file, and nothing is un-muted", async () => {
+    const shop = new Workshop('[[mute]]\nkey = "muted:*"\n');
+    await shop.fire(["muted:a", "ci:main"]);
+    shop.write("config.toml", '[[mute]]\nkye = "muted:*"\n');
+    const faulty =
+      /^ambient-signals: \S+config\.toml:2: mute\[0\]\.kye: unknown key; did you mean key\? \(until then the last valid settings hold\)$/;
+
+    const first = await shop.hook("session-start", "SessionStart");
+    assert.match(first.message ?? "", faulty);
+    assert.deepEqual([first.told, first.stderr], [["ci:main#1"], ""], "with the reminder, in one object");
+    assert.doesNotMatch(first.text, /config/, "not to the model");
+    assert.equal((await shop.hook("post-tool-use", "PostToolUse")).stdout, "", "once is enough");
+    const other = await shop.hook("session-start", shop.payload("SessionStart", { session_id: "other" }));
+    assert.match(other.message ?? "", faulty);
+
+    shop.write("config.toml", "lease = 'soon'\n");
+    const changed = await shop.hook("stop", "Stop");
+    assert.match(changed.message ?? "", /config\.toml:1: lease: "soon" is not a duration/);
+    shop.write("config.toml", "# nothing is muted any more\n");
+    const mended = await shop.hook("post-tool-use", "PostToolUse");
+    assert.deepEqual([mended.message, mended.told], [undefined, ["muted:a#1"]]);
+  });
+
+  test("with a first config.toml holds everything, and says so", async () => {
+    const shop = new Workshop('min_severity = "loud"\n');
+    await shop.fire(["prod:down"], { severity: "urgent" });
+    const { text, message } = await shop.hook("session-start", "SessionStart");
+    assert.equal(text, "");
+    assert.match(message ?? "", /config\.toml:1: min_severity: .* \(until then every signal is held\)$/);
+  });
+
+  test("with a lock that is never let go is said after two seconds; a hook with no news needs no lock", async () => {
+    const shop = new Workshop();
+    await shop.hook("user-prompt-submit", "UserPromptSubmit");
+    const seen = shop.session?.last_seen ?? "";
+    // A lock that keeps changing is alive, so nobody takes it over.
+    const lock = join(shop.dir, "inbox.lock");
+    const holder = setInterval(() => writeFileSync(lock, String(Date.now())), 20);
+    try {
+      await until("the lock is held", () => existsSync(lock));
+      const quiet = await shop.hook("post-tool-use", "PostToolUse");
+      assert.deepEqual([quiet.stdout, quiet.stderr], ["", ""]);
+      assert.ok(
+        statSync(join(shop.dir, "hook", ADA)).mtime.toISOString() > seen,
+        "a sign of life all the same",
+      );
+
+      const { text, message, stderr } = await shop.hook("stop", "Stop");
+      assert.equal(text, "");
+      assert.match(message ?? "", /^ambient-signals: inbox: busy for 2 s: held by [^\n]+; try again$/);
+      assert.equal(stderr, `${message}\n`);
+      assert.equal(shop.session?.state, "busy", "nothing was stored");
+    } finally {
+      clearInterval(holder);
+      rmSync(lock, { force: true });
+    }
+  });
+});

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { describe, test } from "node:test";
+import { ROOT } from "./testing/process.ts";
+
+/** The rules of the house that no compiler knows, held against every file of the repository. */
+
+const FILES = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+  cwd: ROOT,
+  encoding: "utf8",
+})
+  .split("\0")
+  .filter((file) => file !== "" && existsSync(join(ROOT, file)));
+
+const SOURCES = FILES.filter((file) => /\.m?ts$/.test(file));
+
+/** Sources that do the work: no tests, and nothing that only they use. */
+const WORKING = SOURCES.filter((file) => !/\.(test|client)\.ts$|^lib\/testing\//.test(file));
+
+const ENTRIES = FILES.filter(
+  (file) =>
+    /^(hooks|monitors|scripts)\//.test(file) && !/\.(test|client)\.ts$|^hooks\/hooks\.json$/.test(file),
+);
+
+const RULES = ["lifecycle", "policy", "router", "lease", "session", "garbage", "transaction"];
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), "utf8");
+}
+
+function withoutComments(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\/|(?<![:"'`\\])\/\/[^\n]*/g, "");
+}
+
+/** What a file loads when it is loaded itself; types alone load nothing, and `import()` loads later. */
+function importsOf(file: string): string[] {
+  const statement = /^(?:import|export)\b(?!\s+type\b)(?:[^"';]*?\bfrom)?\s*"([^"]+)"/gm;
+  return [...withoutComments(read(file)).matchAll(statement)].map(([, name]) => name ?? "");
+}
+
+/** All that loading `file` loads: files of ours, and packages by their names. */
+function loadedBy(file: string, loaded = new Set<string>()): Set<string> {
+  if (loaded.has(file)) return loaded;
+  loaded.add(file);
+  for (const name of importsOf(file)) {
+    if (name.startsWith(".")) loadedBy(join(dirname(file), name), loaded);
+    else loaded.add(name);
+  }
+  return loaded;
+}
+
+/** `file:line: text` for each line in `files` that matches. */
+function linesThat(match: RegExp, files: readonly string[], edit = (text: string) => text): string[] {
+  return files.flatMap((file) =>
+    edit(read(file))
+      .split("\n")
+      .flatMap((line, i) => (match.test(line) ? [`${file}:${i + 1}: ${line.trim()}`] : [])),
+  );
+}
+
+test("there are files of every kind to hold the rules against", () => {
+  assert.ok(SOURCES.length > 50 && WORKING.length > 30 && ENTRIES.length > 14);
+});
+
+describe("an entry file", () => {
+  for (const file of ENTRIES) {
+    test(`${file} runs, explains itself and can be copied alone`, () => {
+      assert.match(file, /\.mts$/, "what runs ends in .mts, whatever package it is copied into");
+      assert.ok(statSync(join(ROOT, file)).mode & 0o100, "has no execute bit");
+
+      const source = read(file);
+      const [, first = "", rest = ""] =
+        /^#!\/usr\/bin\/env tsx\n\/\*\*\n \* ([^\n]+)\n \*\n([\s\S]+?)\n \*\/\nimport /.exec(source) ?? [];
+      assert.match(first, /^[A-Z].*\.$/, "begins with a doc comment, whose first line is a sentence");
+      assert.doesNotMatch(first, /[.!?] [A-Z]/, "one sentence");
+      const labels = [...rest.matchAll(/^ \* (Reads|Prints|Exits|Needs) {2,}\S/gm)].map(([, label]) => label);
+      assert.deepEqual(labels, ["Reads", "Prints", "Exits", "Needs"]);
+
+      const relative = importsOf(file).filter((name) => name.startsWith("."));
+      assert.deepEqual(relative, [], "a copy elsewhere finds the package by its name only");
+      const guide = file.startsWith("hooks/") ? 40 : 80;
+      const lines = source.trimEnd().split("\n").length;
+      assert.ok(lines <= guide, `${lines} lines; ${guide} can be read at a glance`);
+    });
+  }
+
+  test("of a hook loads nothing but the core, and the core nothing that starts slowly", () => {
+    const hooks = ENTRIES.filter((file) => file.startsWith("hooks/"));
+    assert.deepEqual([...new Set(hooks.flatMap(importsOf))], ["ambient-signals"]);
+
+    const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, string> };
+    const loaded = [...loadedBy(join(exports["."] ?? ""))];
+    for (const expected of ["lib/hook.ts", "lib/inbox.ts", "lib/lock.ts", "lib/router.ts", "lockfile"]) {
+      assert.ok(loaded.includes(expected), `the graph is not followed: ${loaded}`);
+    }
+    const slow = /^(zx|yaml|zod|smol-toml)\b|^lib\/(cli|admin|report|config|envelope)\.ts$|^lib\/testing\//;
+    assert.deepEqual(
+      loaded.filter((name) => slow.test(name)),
+      [],
+    );
+  });
+});
+
+describe("a file of rules", () => {
+  for (const name of RULES) {
+    test(`lib/${name}.ts is pure: no system, no clock, no chance`, () => {
+      const file = `lib/${name}.ts`;
+      assert.deepEqual(
+        importsOf(file).filter((name) => !name.startsWith("./")),
+        [],
+      );
+      const impure =
+        /\bDate\.now\b|\bnew Date\(\s*\)|\bMath\.random\b|\bprocess[.[]|\bperformance\b|\bcrypto\b/;
+      assert.deepEqual(linesThat(impure, [file], withoutComments), []);
+    });
+  }
+});
+
+test("only lib/inbox.ts and lib/lock.ts open the inbox", () => {
+  const opened = linesThat(/["'`/]inbox\.(json|lock)["'`]/, WORKING, withoutComments);
+  const files = [...new Set(opened.map((line) => line.split(":")[0]))];
+  assert.deepEqual(files.sort(), ["lib/inbox.ts", "lib/lock.ts"]);
+});
+
+test("hooks.json names files that exist, for events that every version of the client knows", () => {
+  type Handler = { type: string; command: string; args: string[]; timeout: number };
+  const { hooks } = JSON.parse(read("hooks/hooks.json")) as { hooks: Record<string, { hooks: Handler[] }[]> };
+  const oldest = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"];
+  assert.deepEqual(Object.keys(hooks), oldest);
+
+  for (const [event, groups] of Object.entries(hooks)) {
+    const handlers = groups.flatMap((group) => group.hooks);
+    assert.equal(handlers.length, 1, `${event} is handled once`);
+    for (const { type, command, args, timeout } of handlers) {
+      assert.equal(type, "command");
+      assert.ok(timeout > 1.5, "longer than the client's own at a session's end");
+      const paths = [command, ...args].map((part) => part.replace(/^\$\{CLAUDE_PLUGIN_ROOT\}\//, ""));
+      for (const path of paths) assert.ok(existsSync(join(ROOT, path)), path);
+      const named = event.replace(/(?!^)[A-Z]/g, "-$&").toLowerCase();
+      assert.equal(basename(paths.at(-1) ?? "", ".mts"), named, "a hook is named for its event");
+    }
+  }
+});
+
+test("nothing is left for later, switched off or singled out", () => {
+  // Put together, so that this file does not hold what it looks for.
+  const later = new RegExp(`\\bTO${"DO"}\\b|\\bFIX${"ME"}\\b|\\.(?:only|skip|todo)\\(|\\bonly: true`);
+  assert.deepEqual(linesThat(later, SOURCES), []);
+});
+
+test("nothing names a place on the machine that it was written on", () => {
+  const folder = `sha${"red"}`;
+  const places = new RegExp(`/${folder}\\b|\\b${folder}/|(?<![\\w.:~-])/(?:wo${"rk"}|fa${"rm"})\\b`);
+  assert.deepEqual(linesThat(places, FILES), []);
+  const root = ROOT.replace(/\/$/, "");
+  assert.deepEqual(
+    FILES.filter((file) => read(file).includes(root)),
+    [],
+  );
+});
