@@ -1,150 +1,18 @@
-import { type ParseArgsConfig, parseArgs } from "node:util";
-import { codeOf, messageOf, UsageError } from "./errors.ts";
-import { headerOf, versionText } from "./header.ts";
-import { inboxDirectory } from "./inbox.ts";
-import { clean, nearest, safeJson } from "./text.ts";
+/** What the admin scripts are made of: `ambient-signals/cli`. */
 
-type Flags = NonNullable<ParseArgsConfig["options"]>;
-
-/** What a script works with. */
-export interface Cli<F extends Flags> {
-  /** The flags that were given, by name. */
-  flags: ReturnType<typeof parseArgs<{ options: F & typeof COMMON; allowPositionals: true }>>["values"];
-  /** What is not a flag, in order. */
-  args: string[];
-  /** The inbox directory: `--dir`, else the environment's, else the default. */
-  dir: string;
-  json: boolean;
-  /** `-v`: times as they are instead of how long ago. */
-  verbose: boolean;
-}
-
-/** The flags that every script has. */
-const COMMON = {
-  help: { type: "boolean", short: "h" },
-  version: { type: "boolean" },
-  json: { type: "boolean" },
-  dir: { type: "string" },
-  verbose: { type: "boolean", short: "v" },
-} as const satisfies Flags;
-
-export interface ScriptOptions<F extends Flags> {
-  flags?: F;
-  /** Names of the arguments that must be given. */
-  required?: readonly string[];
-  /** Names of the arguments that may be given after those. */
-  optional?: readonly string[];
-}
-
-/**
- * Runs one script: reads its flags, and turns trouble into one line on stderr and an exit status: 1 refused or
- * failed, 2 wrong arguments. A number that `main` returns is the status otherwise, else it is 0. `url` is the
- * entry file's `import.meta.url`, whose doc comment is the help.
- */
-export async function runScript<const F extends Flags = Record<never, never>>(
-  url: string,
-  options: ScriptOptions<F>,
-  main: (cli: Cli<F>) => Promise<unknown>,
-): Promise<void> {
-  process.stdout.on("error", (error) => {
-    // `list | head` closes our stdout: there is nobody left to tell.
-    if (codeOf(error) === "EPIPE") process.exit(0);
-    note(`error: output: cannot be written (${codeOf(error)}); make room, or send it elsewhere`);
-    process.exit(1);
-  });
-  process.stderr.on("error", () => {});
-  try {
-    const { cli, help, version } = parse(process.argv.slice(2), options);
-    if (help) return writeOut(headerOf(url));
-    if (version) return writeOut(versionText());
-    checkArguments(cli.args, options);
-    const status = await main(cli);
-    process.exitCode = typeof status === "number" ? status : 0;
-  } catch (error) {
-    note(`error: ${messageOf(error)}`);
-    if (process.env["DEBUG"])
-      String((error as Error)?.stack)
-        .split("\n")
-        .forEach(note);
-    process.exitCode = error instanceof UsageError ? 2 : 1;
-  }
-}
-
-/** One line of data for people, on stdout. Text from outside in it cannot start another line or move the cursor. */
-export function line(text: string, colour?: keyof typeof COLOURS): void {
-  const coloured = colour !== undefined && process.stdout.isTTY && !process.env["NO_COLOR"];
-  writeOut(coloured ? `\x1b[${COLOURS[colour]}m${clean(text)}\x1b[0m` : clean(text));
-}
-
-/** A line of what belongs to the line before it. */
-export function indented(text: string): void {
-  writeOut(`    ${clean(text)}`);
-}
-
-/** One line about the run itself, on stderr. */
-export function note(text: string): void {
-  process.stderr.write(`${clean(text)}\n`);
-}
-
-/** The one JSON document of a `--json` run: nothing of its strings is lost, and none of it can harm a terminal. */
-export function printJson(value: unknown): void {
-  writeOut(safeJson(value, 2));
-}
-
-const COLOURS = { red: 31, yellow: 33, green: 32, dim: 2 } as const;
-
-function writeOut(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-function parse<F extends Flags>(argv: string[], { flags }: ScriptOptions<F>) {
-  const options = { ...flags, ...COMMON } as F & typeof COMMON;
-  const known = Object.keys(options).map((name) => `--${name}`);
-  try {
-    const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
-    const common = values as { [name in keyof typeof COMMON]?: boolean } & { dir?: string };
-    const { dir, json = false, verbose = false, help, version } = common;
-    const cli: Cli<F> = {
-      flags: values as Cli<F>["flags"],
-      args: positionals,
-      dir: inboxDirectory(dir),
-      json,
-      verbose,
-    };
-    return { cli, help, version };
-  } catch (error) {
-    throw new UsageError(flagTrouble(error, known));
-  }
-}
-
-/** One line for what parseArgs says in three. */
-function flagTrouble(error: unknown, known: readonly string[]): string {
-  const said = messageOf(error);
-  const flag = /'(--?[^' ]+)/.exec(said)?.[1] ?? "";
-  if (codeOf(error) === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
-    const meant = nearest(flag, known);
-    return `${flag}: unknown flag; ${meant ? `did you mean ${meant}?` : `known are ${known.join(", ")}`}`;
-  }
-  if (/argument missing|is ambiguous/.test(said)) {
-    return `${flag}: needs a value; write ${flag}=VALUE if it begins with a dash`;
-  }
-  return /does not take an argument/.test(said) ? `${flag}: takes no value; leave it out` : said;
-}
-
-function checkArguments(args: readonly string[], options: ScriptOptions<Flags>): void {
-  const { required = [], optional = [] } = options;
-  const missing = required[args.length];
-  if (missing) throw new UsageError(`${missing}: is missing; --help shows the usage`);
-  const extra = args[required.length + optional.length];
-  if (extra !== undefined) throw new UsageError(`${extra}: unexpected argument; --help shows the usage`);
-}
-
-/** The value of a flag that takes one of a few words. Throws `UsageError` that names them. */
-export function oneOf<T extends string>(flag: string, value: string, words: readonly T[]): T {
-  const word = words.find((candidate) => candidate === value);
-  if (word !== undefined) return word;
-  const meant = nearest(value, words);
-  throw new UsageError(
-    `${flag}: ${value}: is not one of ${words.join(", ")}${meant ? `; did you mean ${meant}?` : ""}`,
-  );
-}
+export { FIRE_FLAGS, fireReport, readEnvelope, resolvingText } from "./by-hand.ts";
+export { findSignal, isOwed } from "./document.ts";
+export { parseEnvelope } from "./envelope.ts";
+export { SignalsError, UsageError } from "./errors.ts";
+export { look, transact } from "./inbox.ts";
+export { requireSignal, shortKey, signalNamed } from "./key.ts";
+export { ack, leaseOrder } from "./lease.ts";
+export { fire, resolve } from "./lifecycle.ts";
+export { deliveryShown, printSignals, sessionLine, timeShown } from "./people.ts";
+export { endByHand, registerByHand } from "./registry.ts";
+export { previewReminder } from "./render.ts";
+export { sameRepository } from "./repository.ts";
+export { indented, line, note, oneOf, printJson, runScript } from "./script.ts";
+export { settingsOf } from "./settings.ts";
+export { nearest } from "./text.ts";
+export { deliveryOf, sessionView, signalView } from "./view.ts";

@@ -237,7 +237,7 @@ describe("a description", () => {
         lease: { value: "10m", from },
         stale_after: { value: "30m", from },
         expire_after: { value: "1d", from },
-        retain: { value: "1w", from },
+        retain: { value: "7d", from },
         max_signals: { value: 1000, from },
         max_bytes: { value: "4MiB", from },
         fallback_role: { value: "control", from },

@@ -1,9 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { parse, TomlDate, TomlError, type TomlTable } from "smol-toml";
 import * as z from "zod/mini";
 import { SEVERITIES } from "./document.ts";
-import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { messageOf, SignalsError } from "./errors.ts";
 import { type Config, DEFAULTS } from "./policy.ts";
 import { clean, hasForbidden, nearest } from "./text.ts";
 import { formatDuration, parseDuration, parseTime, type Time, timeOf } from "./time.ts";
@@ -80,6 +78,9 @@ const schema = z.strictObject(settings);
 
 type Path = readonly PropertyKey[];
 
+/** By name, each setting and where it comes from. */
+export type Values = Record<string, { value: unknown; from: string }>;
+
 /**
  * The configuration that `text`, the content of `file`, asks for, with every default filled in.
  * Throws a `SignalsError` of one line, `FILE:LINE: KEY: …; what to do`, about the first fault.
@@ -92,23 +93,24 @@ export function parseConfig(text: string, file: string): Config {
  * Every setting as a person would write it, and where it comes from: `default` or `FILE:LINE`. Each mute is listed
  * by itself, as `mute[0]` and on. `text` is undefined when there is no file. Throws what `parseConfig` throws.
  */
-export function describeConfig(
-  text: string | undefined,
-  file: string,
-): { values: Record<string, { value: unknown; from: string }>; config: Config } {
+export function describeConfig(text: string | undefined, file: string): { values: Values; config: Config } {
   const { config, doc } = read(text ?? "", file);
+  const values = valuesOf(config, (path) => {
+    const given = path.reduce(inside, doc) !== undefined;
+    return given ? at(file, firstOf(text ?? "", [{ path }]).line) : "default";
+  });
+  return { values, config };
+}
+
+/** The settings of `config` as a person would write them, each with the source that `from` names for its path. */
+export function valuesOf(config: Config, from: (path: Path) => string): Values {
   const values = Object.entries(config).flatMap(([name, value]): [Path, unknown][] => {
     if (name === "max_bytes") return [[[name], formatBytes(value)]];
     if (name === "mute" && value.length > 0) return config.mute.map((entry, index) => [[name, index], entry]);
-    const isDuration = settings[name as keyof Config].def.innerType === duration;
+    const isDuration = settings[name as keyof Config]?.def.innerType === duration;
     return [[[name], isDuration ? formatDuration(value) : value]];
   });
-  const described = values.map(([path, value]) => {
-    const given = path.reduce(inside, doc) !== undefined;
-    const from = given ? at(file, firstOf(text ?? "", [{ path }]).line) : "default";
-    return [nameOf(path), { value, from }];
-  });
-  return { values: Object.fromEntries(described), config };
+  return Object.fromEntries(values.map(([path, value]) => [nameOf(path), { value, from: from(path) }]));
 }
 
 function read(text: string, file: string): { config: Config; doc: TomlTable } {
@@ -237,23 +239,4 @@ function parseBytes(value: unknown): unknown {
 function formatBytes(size: number): string | number {
   const [unit, unitSize] = Object.entries(BYTE_UNITS).find(([, unitSize]) => size % unitSize === 0) ?? [];
   return unit && unitSize ? `${size / unitSize}${unit}` : size;
-}
-
-/** The configuration of an inbox directory, for people: every value and its source, and what is wrong with the file. */
-export function configReport(dir: string): {
-  file: string;
-  exists: boolean;
-  fault: string | null;
-  values: ReturnType<typeof describeConfig>["values"];
-} {
-  const file = join(dir, "config.toml");
-  const exists = existsSync(file);
-  try {
-    const text = exists ? readFileSync(file, "utf8") : undefined;
-    return { file, exists, fault: null, values: describeConfig(text, file).values };
-  } catch (error) {
-    const fault =
-      error instanceof SignalsError ? error.message : `${file}: cannot be read (${codeOf(error)})`;
-    return { file, exists, fault, values: {} };
-  }
 }

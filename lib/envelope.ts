@@ -14,12 +14,7 @@ export const MAX_KEY = 512;
 
 const text = z.string();
 const required = z.string().check(z.refine((value) => value.trim() !== "", "is empty"));
-const link = required.check(
-  z.refine(
-    (value) => /^(https?|file):/i.test(value.trim()) && URL.canParse(value.trim()),
-    "is not an http(s) or file: URL",
-  ),
-);
+const link = required.check(z.refine(isLink, "is not an http(s) or file: URL"));
 const instant = z
   .string()
   .check(z.refine((value) => parseTime(value) !== undefined, "is not an RFC 3339 time with a zone"));
@@ -144,6 +139,11 @@ export function checkKey(key: string): void {
           ? "holds a control character"
           : undefined;
   if (fault) throw new SignalsError(`key: refused: ${show(key)} ${fault}; choose another`);
+}
+
+/** Whether a text is a link that a report may carry. */
+export function isLink(text: string): boolean {
+  return /^(https?|file):/i.test(text.trim()) && URL.canParse(text.trim());
 }
 
 /** The severity of a report that states none. */

@@ -92,7 +92,7 @@ function dropSettled(doc: Document, excess: Excess): { doc: Document; left: Exce
 /** The oldest change first, but those that should rather stay behind all others. */
 function oldestFirst(signals: readonly Signal[], rather: (signal: Signal) => boolean): Signal[] {
   return [...signals].sort(
-    (a, b) => Number(rather(a)) - Number(rather(b)) || (a.changed_at < b.changed_at ? -1 : 1),
+    (a, b) => Number(rather(a)) - Number(rather(b)) || a.changed_at.localeCompare(b.changed_at),
   );
 }
 

@@ -1,45 +1,33 @@
 import { appendFileSync, writeSync } from "node:fs";
+import { locate } from "./checkout.ts";
+import { debugStack } from "./debug.ts";
 import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { type HookEvent, readEvent } from "./event.ts";
 import { headerOf, versionText } from "./header.ts";
 import { inboxDirectory, type Result, transact } from "./inbox.ts";
 import { ackAll, type Reminder } from "./lease.ts";
-import { isSessionId } from "./registry.ts";
-import { locate } from "./repository.ts";
 import { type CheckIn, endSession } from "./session.ts";
-import { clean } from "./text.ts";
+import { clean, safeJson } from "./text.ts";
 import type { Transaction } from "./transaction.ts";
-
-/** The event that a client hands to a hook on stdin, as far as the hooks here read it. */
-export interface HookEvent {
-  hook_event_name: string;
-  session_id: string;
-  cwd: string;
-  transcript_path?: string | undefined;
-  /** Set inside a subagent, which carries its parent's session id. */
-  agent_id?: string | undefined;
-  [field: string]: unknown;
-}
 
 /** One run of a hook, from the client's event to the last ack. */
 export interface Hook {
   event: HookEvent;
   /**
-   * Reports the session to the inbox, in the state that this event leaves it in, and leases what is due to it: all
+   * Reports the session to the inbox, in the state that this event leaves it in ("unchanged" for one that says
+   * nothing of it), and leases what is due to it: all
    * reminders, or the urgent ones of a session about to stop. A subagent's event is a sign of life and leases none.
    */
-  checkIn(state: CheckIn["state"], lease: Transaction<void>["lease"]): Promise<Result<void>>;
+  checkIn(state: CheckIn["state"] | "unchanged", lease: Transaction<void>["lease"]): Promise<Result<void>>;
   /** Hands text to the model, as context without the user's authority. Returns when the client has all of it. */
   print(additionalContext: string): void;
   /** Tells the inbox that these reminders reached the model. */
   ack(reminders: readonly Reminder[]): Promise<void>;
-  /** Takes the session out of the registry. */
+  /** Takes the session out of the registry. The end of a subagent is no end of the session. */
   leave(): Promise<void>;
   /** Tells the session's own shell which session it belongs to, as `HARN_EXT_SIGNALS_SESSION`, where the client can. */
   shareSessionId(): void;
 }
-
-const SILENCE_MS = 3_000;
-const LARGEST_EVENT = 256 * 1024 * 1024;
 
 /**
  * Runs one hook: reads the event, runs `work`, and exits 0 whatever happens, since any other status could block the
@@ -63,20 +51,20 @@ export async function runHook(
   let printed = false;
   const print = (output: { hookSpecificOutput: object }) => {
     printed = true;
-    writeAll(1, JSON.stringify({ ...output, ...(notice && { systemMessage: notice }) }));
+    writeAll(1, safeJson({ ...output, ...(notice && { systemMessage: notice }) }));
   };
   try {
     const dir = inboxDirectory(flagValue(flags, "--dir"));
-    event = checkEvent(await readEvent(process.stdin));
+    event = await readEvent(process.stdin);
     if (event === undefined) process.exit(0);
     await work(openHook(event, harness, dir, print, (fault) => (notice = fault)));
   } catch (error) {
     notice = `ambient-signals: ${clean(messageOf(error))}`;
-    tryWrite(2, `${notice}\n${process.env["DEBUG"] && error instanceof Error ? `${error.stack}\n` : ""}`);
+    tryWrite(2, `${notice}\n${debugStack(error)}`);
   }
   // At a session's end the client takes no output any more.
   if (notice && !printed && event?.hook_event_name !== "SessionEnd") {
-    tryWrite(1, JSON.stringify({ systemMessage: notice }));
+    tryWrite(1, safeJson({ systemMessage: notice }));
   }
   process.exit(0);
 }
@@ -110,6 +98,7 @@ function openHook(
       );
     },
     async leave() {
+      if (event.agent_id !== undefined) return;
       await transact(
         dir,
         { change: (doc, now) => [endSession(doc, event.session_id, now), undefined] },
@@ -119,13 +108,14 @@ function openHook(
     shareSessionId() {
       const file = process.env["CLAUDE_ENV_FILE"];
       const quoted = `'${event.session_id.replaceAll("'", `'\\''`)}'`;
-      if (file) appendFileSync(file, `export HARN_EXT_SIGNALS_SESSION=${quoted}\n`);
+      if (file && event.agent_id === undefined)
+        appendFileSync(file, `export HARN_EXT_SIGNALS_SESSION=${quoted}\n`);
     },
   };
 }
 
 /** What an event and the client's environment tell of the session. */
-function describeSession(event: HookEvent, harness: string, state: CheckIn["state"]): CheckIn {
+function describeSession(event: HookEvent, harness: string, state: CheckIn["state"] | "unchanged"): CheckIn {
   const { hook_event_name, session_id, transcript_path, agent_id } = event;
   const pid = Number(process.env["CLAUDE_PID"]);
   const attended = process.env["CLAUDE_CODE_SESSION_ATTENDED"];
@@ -134,90 +124,13 @@ function describeSession(event: HookEvent, harness: string, state: CheckIn["stat
     harness,
     ...locate(event.cwd),
     role: process.env["HARN_EXT_SIGNALS_ROLE"] || undefined,
-    state,
+    state: state === "unchanged" ? undefined : state,
     transcript_path,
     // Any other value is not known to say either.
     attended: attended === "1" ? true : attended === "0" ? false : undefined,
     pid: Number.isInteger(pid) && pid > 0 ? pid : undefined,
     registers: hook_event_name === "SessionStart" || hook_event_name === "UserPromptSubmit",
     subagent: agent_id !== undefined,
-  };
-}
-
-/**
- * One JSON object from a stream, taken as complete as soon as it is one: some clients never close their end. After
- * three seconds without a byte, or when the stream ends with anything else, undefined.
- */
-export function readEvent(stream: NodeJS.ReadStream): Promise<unknown> {
-  return new Promise((done) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const closes = braceCounter();
-    const giveUp = () => done(undefined);
-    let silence = setTimeout(giveUp, SILENCE_MS);
-    const attempt = () => {
-      try {
-        done(JSON.parse(Buffer.concat(chunks).toString("utf8")));
-      } catch {
-        // Not the whole of it yet, or not JSON at all: more bytes, the end or the silence will tell.
-      }
-    };
-    stream.on("data", (chunk: Buffer) => {
-      clearTimeout(silence);
-      silence = setTimeout(giveUp, SILENCE_MS);
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > LARGEST_EVENT) giveUp();
-      else if (closes(chunk)) attempt();
-    });
-    stream.on("end", () => {
-      attempt();
-      giveUp();
-    });
-    stream.on("error", giveUp);
-  });
-}
-
-const [QUOTE, BACKSLASH, OPEN, CLOSE] = Buffer.from('"\\{}');
-
-/**
- * Tells of each chunk of a JSON text whether the outermost brace closes in it. Parsing on mere suspicion, at every
- * chunk that ends in a brace, would take seconds on a tool result of many megabytes.
- */
-function braceCounter(): (chunk: Buffer) => boolean {
-  let depth = 0;
-  let inString = false;
-  let escaped = false;
-  return (chunk) => {
-    let closed = false;
-    for (const byte of chunk) {
-      if (escaped) escaped = false;
-      else if (byte === BACKSLASH) escaped = inString;
-      else if (byte === QUOTE) inString = !inString;
-      else if (inString) continue;
-      else if (byte === OPEN) depth++;
-      else if (byte === CLOSE) closed = --depth === 0;
-    }
-    return closed;
-  };
-}
-
-/** The event if it is one; undefined for no input at all. Throws `SignalsError` for one that cannot be used. */
-function checkEvent(input: unknown): HookEvent | undefined {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
-  const event = input as Record<string, unknown>;
-  const { hook_event_name, session_id, cwd, transcript_path, agent_id } = event;
-  if (typeof hook_event_name !== "string" || typeof session_id !== "string") return undefined;
-  if (!isSessionId(session_id)) {
-    throw new SignalsError(`session_id: not usable: ${session_id.slice(0, 80)}; nothing was delivered`);
-  }
-  return {
-    ...event,
-    hook_event_name,
-    session_id,
-    cwd: typeof cwd === "string" && cwd !== "" ? cwd : process.cwd(),
-    transcript_path: typeof transcript_path === "string" ? transcript_path : undefined,
-    agent_id: typeof agent_id === "string" ? agent_id : undefined,
   };
 }
 
@@ -241,9 +154,15 @@ function tryWrite(file: number, text: string): void {
   } catch {}
 }
 
+/** The value of a flag, as `--name VALUE` or `--name=VALUE`. Throws `SignalsError` for one without. */
 function flagValue(flags: readonly string[], name: string): string | undefined {
   const at = flags.indexOf(name);
-  return at >= 0 ? flags[at + 1] : flags.find((flag) => flag.startsWith(`${name}=`))?.slice(name.length + 1);
+  const given =
+    at >= 0
+      ? (flags[at + 1] ?? "")
+      : flags.find((flag) => flag.startsWith(`${name}=`))?.slice(name.length + 1);
+  if (given === "") throw new SignalsError(`${name}: needs a value; nothing was delivered`);
+  return given;
 }
 
 function exitWith(text: string): never {

@@ -2,6 +2,7 @@ import {
   chmodSync,
   closeSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -18,6 +19,7 @@ import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts"
 import { Fenced, withLock } from "./lock.ts";
 import { configOf, DEFAULTS } from "./policy.ts";
 import { putSession } from "./session.ts";
+import { structuralFault } from "./shape.ts";
 import { type Time, timeOf } from "./time.ts";
 import { type Applied, apply, type Transaction } from "./transaction.ts";
 
@@ -152,16 +154,17 @@ export function readDocument(dir: string, now: Time): Document {
       cause: error,
     });
   }
-  const aside = `it was left as it is; to start afresh: mv '${path}' '${path}.broken'`;
+  const aside = `it was left as it is; to start afresh: mv ${quoted(path)} ${quoted(`${path}.broken`)}`;
   let doc: unknown;
   try {
     doc = JSON.parse(text);
   } catch (error) {
     throw new SignalsError(`inbox: ${path} is not JSON (${messageOf(error)}); ${aside}`, { cause: error });
   }
-  if (isRecord(doc) && doc["schema"] === SCHEMA && Number(doc["version"]) > VERSION) {
+  const { schema, version } = (doc ?? {}) as Partial<Document>;
+  if (schema === SCHEMA && Number(version) > VERSION) {
     throw new SignalsError(
-      `inbox: ${path} is of version ${doc["version"]} and this copy knows ${VERSION}; ` +
+      `inbox: ${path} is of version ${version} and this copy knows ${VERSION}; ` +
         "it was left as it is; update this copy of ambient-signals",
     );
   }
@@ -170,59 +173,9 @@ export function readDocument(dir: string, now: Time): Document {
   return doc as Document;
 }
 
-/**
- * What a document must have for the rules to work on it, checked by hand: only we write it, and a hook cannot afford
- * a schema library. Returns the path of the first field that is wrong.
- */
-function structuralFault(doc: unknown): string | undefined {
-  if (!isRecord(doc) || doc["schema"] !== SCHEMA || doc["version"] !== VERSION) return "schema";
-  if (!isTime(doc["stamped_at"])) return "stamped_at";
-  for (const [list, strings, others] of SHAPES) {
-    const entries = doc[list];
-    if (!Array.isArray(entries)) return list;
-    for (const [i, entry] of entries.entries()) {
-      if (!isRecord(entry)) return `${list}[${i}]`;
-      const bad =
-        strings.find((field) => typeof entry[field] !== "string") ??
-        others.find(([field, test]) => !test(entry[field]))?.[0];
-      if (bad) return `${list}[${i}].${bad}`;
-    }
-  }
-  return undefined;
-}
-
-const isNumber = (value: unknown) => typeof value === "number";
-const isTime = (value: unknown) => typeof value === "string" && !Number.isNaN(Date.parse(value));
-const SHAPES: readonly [string, readonly string[], readonly [string, (value: unknown) => boolean][]][] = [
-  [
-    "signals",
-    ["key", "state", "severity", "producer", "signature", "trust"],
-    [
-      ["fired_at", isTime],
-      ["changed_at", isTime],
-      ["expires_at", isTime],
-      ["generation", isNumber],
-      ["attempt", isNumber],
-      ["envelope", isRecord],
-      ["hints", isRecord],
-      ["reports", Array.isArray],
-      ["past", Array.isArray],
-      ["told", Array.isArray],
-    ],
-  ],
-  [
-    "sessions",
-    ["id", "harness", "cwd", "state"],
-    [
-      ["last_seen", isTime],
-      ["last_hook", isTime],
-    ],
-  ],
-  ["ended", ["id"], [["at", isTime]]],
-];
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** A path as one word of a shell. */
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 /** Writes the document beside the old one and moves it into place, all or nothing. */
@@ -273,7 +226,7 @@ function checkDirectory(dir: string, { make }: { make: boolean }): void {
       throw new SignalsError(`inbox: ${dir} belongs to another user; use a directory of your own`);
     }
     if (stat.mode & 0o022) {
-      throw new SignalsError(`inbox: other users can write in ${dir}; run: chmod 700 '${dir}'`);
+      throw new SignalsError(`inbox: other users can write in ${dir}; run: chmod 700 ${quoted(dir)}`);
     }
     // One that is read-only stays so.
     if (make && stat.mode & 0o055) chmodSync(dir, stat.mode & 0o700);
@@ -290,18 +243,26 @@ function checkDirectory(dir: string, { make }: { make: boolean }): void {
 /** One version of config.toml, read. */
 type ConfigFile = { stamp: string } & ({ policy: Policy } | { fault: string });
 
-/** Which version of the file is there; a changed file has another stamp. */
+/** Changes with the settings that this code knows, so that an upgrade reads the file anew. */
+const CONFIG_VERSION = 1;
+
+/** Which version of the file is there, as this code reads it; a changed file has another stamp. */
 function configStamp(dir: string): string {
+  const path = join(dir, "config.toml");
   try {
-    const stat = statSync(join(dir, "config.toml"));
-    return `${stat.ino}:${stat.size}:${stat.mtimeMs}`;
+    const stat = statSync(path);
+    return `${CONFIG_VERSION}:${stat.ino}:${stat.size}:${stat.mtimeMs}`;
   } catch (error) {
-    return codeOf(error) === "ENOENT" ? "none" : `unreadable:${codeOf(error)}`;
+    // A link that leads nowhere is a file that cannot be read, and not the wish to have none.
+    const absent = codeOf(error) === "ENOENT" && lstatSync(path, { throwIfNoEntry: false }) === undefined;
+    return absent ? NO_CONFIG : `${CONFIG_VERSION}:unreadable:${codeOf(error)}`;
   }
 }
 
+const NO_CONFIG = `${CONFIG_VERSION}:none`;
+
 async function readConfig(dir: string, stamp: string): Promise<ConfigFile> {
-  if (stamp === "none") return { stamp, policy: { stamp, config: DEFAULTS } };
+  if (stamp === NO_CONFIG) return { stamp, policy: { stamp, config: DEFAULTS } };
   const path = join(dir, "config.toml");
   try {
     const { parseConfig } = await import("./config.ts");

@@ -59,13 +59,14 @@ export function fire(doc: Document, report: FireReport, now: Time): readonly [Do
   const severity = capped(report);
   const expires_at = report.expires_at ?? plus(now, configOf(doc).expire_after);
   const { envelope, producer, signature, origin, hints } = report;
-  const card = { severity, envelope, producer, signature, origin, hints, one_shot: report.one_shot ?? false };
+  const card = { severity, envelope, producer, signature, origin, one_shot: report.one_shot ?? false };
 
   if (signal === undefined) {
     const fresh: Signal = {
       key: report.key,
       state: "fired",
       ...card,
+      hints,
       generation: 1,
       trust: signature,
       fired_at: now,
@@ -89,12 +90,15 @@ export function fire(doc: Document, report: FireReport, now: Time): readonly [Do
   const moved = { ...card, state: "fired" as const, trust, reports };
 
   if (signal.state !== "fired") {
-    const next = nextGeneration(signal, { ...moved, fired_at: now, expires_at }, now);
+    const wanted = hasHints(hints) ? hints : signal.hints;
+    const next = nextGeneration(signal, { ...moved, hints: wanted, fired_at: now, expires_at }, now);
     return [putSignal(doc, next), "refired"];
   }
   const confirms = TRUST[signature] > TRUST[signal.trust];
   if (confirms || severityRank(severity) > severityRank(signal.severity)) {
-    const next = nextGeneration(signal, { ...moved, expires_at: later }, now);
+    // It got worse, it did not move: who was told of it hears that too.
+    const kept = hasHints(signal.hints) ? signal.hints : hints;
+    const next = nextGeneration(signal, { ...moved, hints: kept, expires_at: later }, now);
     return [putSignal(doc, next), confirms ? "confirmed" : "escalated"];
   }
   // The same object when nothing moved, so that a poll that repeats itself writes nothing.
@@ -179,6 +183,10 @@ export function nextGeneration(signal: Signal, change: Partial<Signal>, now: Tim
 /** The newest generation that was leased to any session, and to whom. */
 function lastTold(signal: Signal): Told | undefined {
   return [...signal.told].sort((a, b) => a.generation - b.generation || (a.at < b.at ? -1 : 1)).at(-1);
+}
+
+function hasHints(hints: Hints): boolean {
+  return Object.values(hints).some((hint) => hint !== undefined);
 }
 
 /** An unverified report may not wake or hold an agent, so nobody outside can. */

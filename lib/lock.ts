@@ -54,7 +54,8 @@ async function lockAndRun<T>(dir: string, work: (stage: string) => T): Promise<T
     } finally {
       if (stage) evict(stage);
       // Whoever took over has another lock there. To free that one would let a third in, which fences the second,
-      // which frees the lock of the third: with many waiters nobody gets to commit any more.
+      // which frees the lock of the third: with many waiters nobody gets to commit any more. (The package may still
+      // free it when this process exits; that is one more to be fenced, and nothing lost.)
       if (identity(lockPath) === held) unlockSync(lockPath);
     }
   }

@@ -1,34 +1,31 @@
 import type { Document } from "./document.ts";
 import { shortKey } from "./key.ts";
+import { indented, line } from "./script.ts";
 import { relative, type Time } from "./time.ts";
 import type { Delivery, SignalView, sessionView } from "./view.ts";
 import { sessionLabel } from "./view.ts";
 
-/** How people are shown times: how long ago, or with `-v` as they are. */
+/** How people are shown times: how long ago, or with `-v` on their own clock. */
 export function timeShown(time: Time, now: Time, verbose: boolean): string {
-  return verbose ? time : relative(time, now);
+  // This locale is the one that writes year, month and day in that order.
+  return verbose ? new Date(time).toLocaleString("sv-SE", { timeZoneName: "short" }) : relative(time, now);
 }
 
-/** One line on a signal, and one on what happened; the caller prints them. */
-export function signalLines(
-  doc: Document,
-  view: SignalView,
-  now: Time,
-  verbose: boolean,
-): { head: string; detail: string } {
-  const { state, severity, key, generation, changed_at } = view;
-  const when = timeShown(changed_at, now, verbose);
-  return {
-    head: `${state} ${severity} ${shortKey(key)}#${generation}, ${when}: ${deliveryShown(doc, view.delivery, now, verbose)}`,
-    detail: view.summary,
-  };
+/** Prints one line on each signal, and one on what happened. Only a condition that still holds has a colour. */
+export function printSignals(doc: Document, views: readonly SignalView[], now: Time, verbose: boolean): void {
+  for (const view of views) {
+    const { state, severity, key, generation, changed_at, delivery, summary } = view;
+    const when = timeShown(changed_at, now, verbose);
+    const colour = state !== "fired" ? "dim" : COLOURS[severity];
+    line(
+      `${state} ${severity} ${shortKey(key)}#${generation}, ${when}: ${deliveryShown(doc, delivery, now, verbose)}`,
+      colour,
+    );
+    indented(summary);
+  }
 }
 
-/** The colour of a signal's first line: only a condition that still holds has one. */
-export function severityColour({ state, severity }: SignalView): "red" | "yellow" | "dim" | undefined {
-  if (state !== "fired") return "dim";
-  return severity === "urgent" ? "red" : severity === "warning" ? "yellow" : undefined;
-}
+const COLOURS = { urgent: "red", warning: "yellow", info: undefined } as const;
 
 /** Where the news stands, in words. */
 export function deliveryShown(doc: Document, delivery: Delivery, now: Time, verbose = false): string {

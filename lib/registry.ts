@@ -1,22 +1,9 @@
 import { statSync } from "node:fs";
+import { locate } from "./checkout.ts";
 import { findSession } from "./document.ts";
 import { SignalsError, UsageError } from "./errors.ts";
-import { locate } from "./repository.ts";
-import { endSession } from "./session.ts";
-import { hasForbidden } from "./text.ts";
+import { endSession, isSessionId, LONGEST_ID } from "./session.ts";
 import type { Transaction } from "./transaction.ts";
-
-/** Longer ids, or ids with characters that nobody sees, come from no client. */
-const LONGEST_ID = 128;
-
-/** A session's heartbeat file bears its id as its name, and no file system takes a longer one. */
-const LONGEST_NAME = 255;
-
-/** Whether a session id can be stored and shown. */
-export function isSessionId(id: string): boolean {
-  if (id.trim() === "" || id.length > LONGEST_ID || hasForbidden(id)) return false;
-  return encodeURIComponent(id).length <= LONGEST_NAME;
-}
 
 /** The flags of `sessions.mts` that describe a session. */
 interface ByHand {

@@ -13,7 +13,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { after, describe, test } from "node:test";
 import fc from "fast-check";
-import { isWithin, locate, repositoryOf, sameRepository } from "./repository.ts";
+import { locate } from "./checkout.ts";
+import { isWithin, repositoryOf, sameRepository } from "./repository.ts";
 
 const root = realpathSync.native(mkdtempSync(join(tmpdir(), "repository-test-")));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -464,7 +465,6 @@ describe("isWithin", () => {
     ["/a", "/", true],
     ["/", "/", true],
     ["/a/b/..c", "/a/b", true],
-    ["/a/b/../c", "/a/b", false],
     ["/A/b", "/a", false],
   ];
 

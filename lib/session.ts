@@ -8,6 +8,7 @@ import {
   withSignals,
 } from "./document.ts";
 import { configOf } from "./policy.ts";
+import { hasForbidden } from "./text.ts";
 import { plus, type Time } from "./time.ts";
 
 /** What a hook of a session says about it, or a person who registers one by hand. */
@@ -19,7 +20,8 @@ export interface CheckIn {
   repository?: string | undefined;
   role?: string | undefined;
   title?: string | undefined;
-  state: SessionState;
+  /** Without one the session is as it was, a new one idle. */
+  state?: SessionState | undefined;
   transcript_path?: string | undefined;
   attended?: boolean | undefined;
   pid?: number | undefined;
@@ -34,6 +36,18 @@ export interface Heartbeat {
   id: string;
   seen?: Time | undefined;
   hook?: Time | undefined;
+}
+
+/** Longer ids, or ids with characters that nobody sees, come from no client. */
+export const LONGEST_ID = 128;
+
+/** A session's heartbeat file bears its id as its name, and no file system takes a longer one. */
+const LONGEST_NAME = 255;
+
+/** Whether a session id can be stored and shown. */
+export function isSessionId(id: string): boolean {
+  if (id.trim() === "" || id.length > LONGEST_ID || hasForbidden(id)) return false;
+  return encodeURIComponent(id).length <= LONGEST_NAME;
 }
 
 /** Newer than `stale_after`: its process may still be there. */
@@ -97,7 +111,7 @@ export function noticeSleep(doc: Document, now: Time): Document {
 
 /**
  * Registers or refreshes the session, an upsert. Returns the very same document when only the time stamps would
- * move, which the caller's heartbeat already says. `state` is the state the session is in after this hook.
+ * move, which the caller's heartbeat already says.
  */
 export function checkIn(doc: Document, event: CheckIn, now: Time): Document {
   const known = findSession(doc, event.id);
@@ -106,7 +120,13 @@ export function checkIn(doc: Document, event: CheckIn, now: Time): Document {
     const endedAt = doc.ended.find(({ id }) => id === event.id)?.at;
     if (!event.registers && endedAt && plus(endedAt, configOf(doc).stale_after) > now) return doc;
     const { registers: _, subagent: __, ...fields } = event;
-    const session: Session = { ...fields, last_seen: now, last_hook: now, started_at: now };
+    const session: Session = {
+      ...fields,
+      state: event.state ?? "idle",
+      last_seen: now,
+      last_hook: now,
+      started_at: now,
+    };
     const ended = filterSame(doc.ended, ({ id }) => id !== event.id);
     return { ...doc, ended, sessions: [...doc.sessions, session] };
   }
@@ -116,7 +136,7 @@ export function checkIn(doc: Document, event: CheckIn, now: Time): Document {
     cwd: event.cwd,
     work_tree: event.work_tree,
     repository: event.repository,
-    state: event.state,
+    state: event.state ?? known.state,
     role: event.role ?? known.role,
     title: event.title ?? known.title,
     transcript_path: event.transcript_path ?? known.transcript_path,

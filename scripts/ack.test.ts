@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fireReport } from "../lib/by-hand.ts";
 import { type Document, findSignal } from "../lib/document.ts";
 import { readDocument, transact } from "../lib/inbox.ts";
 import { fire, resolve } from "../lib/lifecycle.ts";
-import { fireReport } from "../lib/report.ts";
 import { runFile, tempDirectory } from "../lib/testing/process.ts";
 import { timeOf } from "../lib/time.ts";
 

@@ -9,10 +9,10 @@
  * Exits    0 valid, 1 not valid, 2 wrong arguments.
  * Needs    nothing.
  */
-import { configReport, line, note, printJson, runScript } from "ambient-signals/cli";
+import { line, note, printJson, runScript, settingsOf } from "ambient-signals/cli";
 
 await runScript(import.meta.url, {}, async ({ dir, json }) => {
-  const report = configReport(dir);
+  const report = settingsOf(dir);
   if (json) printJson(report);
   else {
     line(`${report.file}${report.exists ? "" : ": no such file, so these are the defaults"}`);

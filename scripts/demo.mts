@@ -14,12 +14,9 @@ import { createInterface } from "node:readline/promises";
 import { indented, line, nearest, note, runScript, SignalsError } from "ambient-signals/cli";
 import { loadScenarios, play, story } from "ambient-signals/testing";
 
-const FLAGS = { step: { type: "boolean" } } as const;
+const OPTIONS = { flags: { step: { type: "boolean" } }, optional: ["SCENARIO"], forPeople: true } as const;
 
-await runScript(import.meta.url, { flags: FLAGS, optional: ["SCENARIO"] }, async ({ flags, args }) => {
-  // A signal alone would leave the throw-away inbox behind.
-  process.once("SIGINT", () => process.exit(130));
-  process.once("SIGTERM", () => process.exit(143));
+await runScript(import.meta.url, OPTIONS, async ({ flags, args: [name] }) => {
   const keyboard = flags.step ? createInterface({ input: process.stdin }) : undefined;
   const enters = keyboard?.[Symbol.asyncIterator]();
   const pause = async () => {
@@ -27,7 +24,6 @@ await runScript(import.meta.url, { flags: FLAGS, optional: ["SCENARIO"] }, async
     // At the end of the input there is nobody to wait for.
     await enters?.next();
   };
-  const [name] = args;
   try {
     return name === undefined ? await tellStory(pause) : await playScenario(name, pause);
   } finally {
@@ -48,13 +44,20 @@ async function tellStory(pause: () => Promise<void>): Promise<void> {
 
 async function playScenario(name: string, pause: () => Promise<void>): Promise<number> {
   const scenarios = loadScenarios();
-  const scenario = scenarios.find((candidate) => candidate.name.startsWith(name));
+  const named = scenarios.filter((candidate) => candidate.name.startsWith(name));
+  const scenario =
+    named.find((candidate) => candidate.name === name) ?? (named.length === 1 ? named[0] : undefined);
   if (!scenario) {
-    const names = scenarios.map((candidate) => candidate.name);
-    const meant = nearest(name, names);
-    throw new SignalsError(
-      `SCENARIO: ${name}: there is none; ${meant ? `did you mean ${meant}?` : `there are ${names.join(", ")}`}`,
-    );
+    const close = named.map((candidate) => candidate.name).slice(0, 4);
+    const meant =
+      close.length > 0
+        ? close.join(" or ")
+        : nearest(
+            name,
+            scenarios.map((candidate) => candidate.name),
+          );
+    const help = meant ? `did you mean ${meant}?` : "fixtures/scenarios has them all";
+    throw new SignalsError(`SCENARIO: ${name}: there is none of that name; ${help}`);
   }
   line(scenario.shows, "green");
   let failed = 0;

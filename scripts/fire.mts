@@ -20,6 +20,7 @@ import {
   fireReport,
   line,
   printJson,
+  readEnvelope,
   requireSignal,
   runScript,
   shortKey,
@@ -27,7 +28,7 @@ import {
 } from "ambient-signals/cli";
 
 await runScript(import.meta.url, { flags: FIRE_FLAGS }, async ({ flags, dir, json }) => {
-  const report = fireReport(flags, new Date().toISOString());
+  const report = fireReport(flags, new Date().toISOString(), await readEnvelope(flags.event));
   const { key } = report;
   const {
     doc,
@@ -39,5 +40,9 @@ await runScript(import.meta.url, { flags: FIRE_FLAGS }, async ({ flags, dir, jso
   const { generation } = signal;
   const delivery = deliveryOf(doc, signal, now);
   if (json) return printJson({ key, outcome, generation, delivery });
-  line(`${outcome} ${shortKey(key)}#${generation} ${deliveryShown(doc, delivery, now)}`);
+  const fate =
+    signal.state === "fired"
+      ? deliveryShown(doc, delivery, now)
+      : "and expired at once: its session has ended";
+  line(`${outcome} ${shortKey(key)}#${generation} ${fate}`);
 });

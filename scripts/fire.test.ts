@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { type FireFlags, fireReport } from "../lib/by-hand.ts";
 import { type Document, findSignal, type Hints, type Signal } from "../lib/document.ts";
 import { SignalsError, UsageError } from "../lib/errors.ts";
 import { readDocument, transact } from "../lib/inbox.ts";
-import { type FireFlags, fireReport } from "../lib/report.ts";
 import { type Run, type RunOptions, runFile, tempDirectory } from "../lib/testing/process.ts";
 import { timeOf } from "../lib/time.ts";
 

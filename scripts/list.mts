@@ -10,17 +10,14 @@
  * Needs    nothing.
  */
 import {
-  indented,
   isOwed,
-  line,
   look,
   note,
   oneOf,
   printJson,
+  printSignals,
   runScript,
   sameRepository,
-  severityColour,
-  signalLines,
   signalView,
 } from "ambient-signals/cli";
 
@@ -43,13 +40,9 @@ await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, ve
     .filter((view) => state === undefined || view.state === state)
     .filter(({ hints }) => repo === undefined || sameRepository(repo, hints.repository ?? ""))
     .filter(({ delivery }) => session === undefined || delivery.session === session)
-    .sort((a, b) => (a.changed_at < b.changed_at ? -1 : 1));
+    .sort((a, b) => a.changed_at.localeCompare(b.changed_at));
 
   if (json) return printJson(views);
   if (views.length === 0) note("no signals");
-  for (const view of views) {
-    const { head, detail } = signalLines(doc, view, now, verbose);
-    line(head, severityColour(view));
-    indented(detail);
-  }
+  printSignals(doc, views, now, verbose);
 });

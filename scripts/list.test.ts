@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { type FireFlags, fireReport } from "../lib/by-hand.ts";
 import type { Document } from "../lib/document.ts";
 import { transact } from "../lib/inbox.ts";
 import { ackAll } from "../lib/lease.ts";
 import { fire, resolve } from "../lib/lifecycle.ts";
-import { type FireFlags, fireReport } from "../lib/report.ts";
 import { ROOT, run, runFile, TSX, tempDirectory } from "../lib/testing/process.ts";
 import type { SignalView } from "../lib/view.ts";
 
@@ -128,8 +128,10 @@ test("a reader of the list may close it early, and nobody is told of a crash", a
   await transact(dir, { change }, THROW);
 
   // Far more than a pipe holds, so that it is closed while there is more to write.
-  const [node, tsx] = TSX;
-  const command = `{ '${node}' '${tsx}' '${join(ROOT, "scripts/list.mts")}'; echo "exit $?" >&2; } | head -1`;
+  const words = [process.execPath, ...TSX, join(ROOT, "scripts/list.mts")]
+    .map((word) => `'${word}'`)
+    .join(" ");
+  const command = `{ ${words}; echo "exit $?" >&2; } | head -1`;
   const piped = await run("sh", ["-c", command], { env: { HARN_EXT_SIGNALS_DIR: dir } });
   assert.match(piped.stdout, /^fired warning k:0#1, [^\n]+\n$/);
   assert.equal(piped.stderr, "exit 0\n");

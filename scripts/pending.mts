@@ -10,16 +10,13 @@
  * Needs    nothing.
  */
 import {
-  indented,
   isOwed,
   leaseOrder,
-  line,
   look,
   note,
   printJson,
+  printSignals,
   runScript,
-  severityColour,
-  signalLines,
   signalView,
 } from "ambient-signals/cli";
 
@@ -35,9 +32,5 @@ await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, ve
 
   if (json) return printJson(views);
   if (views.length === 0) note("nothing is pending");
-  for (const view of views) {
-    const { head, detail } = signalLines(doc, view, now, verbose);
-    line(head, severityColour(view));
-    indented(detail);
-  }
+  printSignals(doc, views, now, verbose);
 });

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { type FireFlags, fireReport } from "../lib/by-hand.ts";
 import type { Document } from "../lib/document.ts";
 import { transact } from "../lib/inbox.ts";
 import { ackAll } from "../lib/lease.ts";
 import { fire, resolve } from "../lib/lifecycle.ts";
-import { type FireFlags, fireReport } from "../lib/report.ts";
 import { runFile, tempDirectory } from "../lib/testing/process.ts";
 import type { SignalView } from "../lib/view.ts";
 

@@ -5,12 +5,13 @@
  *   usage    npx tsx scripts/resolve.mts KEY [--summary TEXT] [--producer NAME]
  *            npx tsx scripts/resolve.mts [KEY] --event FILE (- for stdin)
  *
- * Reads    KEY: the whole key, or an unambiguous beginning of its last part, as people are shown it.
+ * Reads    KEY: the whole key, or the first digits of a computed one, as people are shown it.
  * Prints   what became of it; --json for {key, outcome, generation}.
  * Exits    0 done, also when the key is unknown: a first green run must not fail; 1 refused, 2 wrong arguments.
  * Needs    nothing.
  */
 import {
+  findSignal,
   line,
   note,
   parseEnvelope,
@@ -32,7 +33,8 @@ const FLAGS = {
 } as const;
 
 await runScript(import.meta.url, { flags: FLAGS, optional: ["KEY"] }, async ({ flags, args, dir, json }) => {
-  const event = flags.event === undefined ? undefined : parseEnvelope(readEnvelope(flags.event));
+  const given = await readEnvelope(flags.event);
+  const event = given && parseEnvelope(given);
   const name = args[0] ?? event?.dedupe_key;
   if (!name) throw new UsageError("KEY: is missing; scripts/list.mts shows the keys");
 
@@ -40,7 +42,8 @@ await runScript(import.meta.url, { flags: FLAGS, optional: ["KEY"] }, async ({ f
     dir,
     {
       change: (doc, now) => {
-        const signal = signalNamed(doc, name);
+        // An envelope names its key whole.
+        const signal = args[0] === undefined ? findSignal(doc, name) : signalNamed(doc, name, true);
         const key = signal?.key ?? name;
         const envelope = resolvingText(flags, event, signal);
         const producer = flags.producer ?? "manual";

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fireReport } from "../lib/by-hand.ts";
 import { type Document, findSession, findSignal } from "../lib/document.ts";
 import { UsageError } from "../lib/errors.ts";
 import { readDocument, transact } from "../lib/inbox.ts";
 import { fire } from "../lib/lifecycle.ts";
 import { registerByHand } from "../lib/registry.ts";
-import { fireReport } from "../lib/report.ts";
 import { runFile, tempDirectory } from "../lib/testing/process.ts";
 import { timeOf } from "../lib/time.ts";
 

@@ -18,6 +18,7 @@ import {
   requireSignal,
   runScript,
   signalView,
+  timeShown,
 } from "ambient-signals/cli";
 
 await runScript(import.meta.url, { required: ["KEY"] }, async ({ args, dir, json }) => {
@@ -27,7 +28,10 @@ await runScript(import.meta.url, { required: ["KEY"] }, async ({ args, dir, json
   const reminder = previewReminder(signal, now);
   if (json) return printJson({ ...fields, hints, delivery, reminder });
 
-  for (const [name, value] of Object.entries({ ...fields, ...hints })) line(`${name}: ${value}`);
+  for (const [name, value] of Object.entries(fields)) {
+    line(`${name}: ${name.endsWith("_at") ? timeShown(String(value), now, true) : value}`);
+  }
+  for (const [name, value] of Object.entries(hints)) line(`wants to go to ${name}: ${value}`);
   line(`delivery: ${deliveryShown(doc, delivery, now, true)}`);
   line("");
   for (const text of reminder.split("\n")) line(text);

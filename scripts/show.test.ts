@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fireReport } from "../lib/by-hand.ts";
 import type { Document } from "../lib/document.ts";
 import { transact } from "../lib/inbox.ts";
 import { fire } from "../lib/lifecycle.ts";
-import { fireReport } from "../lib/report.ts";
 import { runFile, tempDirectory } from "../lib/testing/process.ts";
 import { formatDuration } from "../lib/time.ts";
 

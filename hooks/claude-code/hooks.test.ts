@@ -20,11 +20,11 @@ import {
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type FireFlags, fireReport } from "../../lib/by-hand.ts";
 import { type Document, findSession, findSignal, type Session } from "../../lib/document.ts";
 import { codeOf } from "../../lib/errors.ts";
 import { type Options, readDocument, transact } from "../../lib/inbox.ts";
 import { fire } from "../../lib/lifecycle.ts";
-import { type FireFlags, fireReport } from "../../lib/report.ts";
 import { ROOT, run, tempDirectory } from "../../lib/testing/process.ts";
 import { timeOf } from "../../lib/time.ts";
 
@@ -399,18 +399,25 @@ describe("the event on stdin", PARALLEL, () => {
     assert.ok(braces.took < 4 * letters.took, `${braces.took} ms and ${letters.took} ms`);
   });
 
-  const nothings: [what: string, input: string][] = [
-    ["is empty", ""],
-    ["is not JSON", "}{ not json }"],
-    ["is a list", "[]"],
-    ["is null", "null"],
-    ["has no session_id", '{"hook_event_name":"SessionStart","cwd":"/"}'],
+  test("is passed over in silence when it is empty", async () => {
+    const shop = new Workshop();
+    const { stdout, stderr } = await shop.start("session-start").ends("");
+    assert.deepEqual([stdout, stderr, readdirSync(shop.dir)], ["", "", []]);
+  });
+
+  const nothings: [what: string, input: string, said: RegExp][] = [
+    ["is not JSON", "}{ not json }", /^ambient-signals: stdin: is not JSON/],
+    ["is a list", "[]", /^ambient-signals: stdin: is no hook event/],
+    ["is null", "null", /^ambient-signals: stdin: is no hook event/],
+    ["has no session_id", '{"hook_event_name":"SessionStart","cwd":"/"}', /session_id is missing/],
   ];
-  for (const [what, input] of nothings) {
-    test(`is passed over in silence when it ${what}`, async () => {
+  for (const [what, input, said] of nothings) {
+    test(`is said to the person, and touches nothing, when it ${what}`, async () => {
       const shop = new Workshop();
       const { stdout, stderr } = await shop.start("session-start").ends(input);
-      assert.deepEqual([stdout, stderr, readdirSync(shop.dir)], ["", "", []]);
+      assert.match(JSON.parse(stdout).systemMessage, said);
+      assert.match(stderr, said);
+      assert.deepEqual(readdirSync(shop.dir), []);
     });
   }
 

@@ -3,7 +3,7 @@
  * After a batch of tool calls: adds the reminders that are due to what the model reads next.
  *
  *   event    PostToolBatch of Claude Code: once for all calls of one message, also when one of them failed
- *   try it   npx tsx hooks/claude-code/post-tool-batch.mts < fixtures/claude-code/PostToolBatch.json
+ *   try it   npx tsx hooks/claude-code/post-tool-batch.mts --dir "$(mktemp -d)" < fixtures/claude-code/PostToolBatch.json
  *
  * Reads    one hook event as JSON on stdin; --dir DIR names another inbox.
  * Prints   one JSON object when a reminder is due, else nothing.

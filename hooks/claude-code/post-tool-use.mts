@@ -3,7 +3,7 @@
  * After a tool call: adds the reminders that are due to what the model reads next.
  *
  *   event    PostToolUse and PostToolUseFailure of Claude Code
- *   try it   npx tsx hooks/claude-code/post-tool-use.mts < fixtures/claude-code/PostToolUse.json
+ *   try it   npx tsx hooks/claude-code/post-tool-use.mts --dir "$(mktemp -d)" < fixtures/claude-code/PostToolUse.json
  *
  * Reads    one hook event as JSON on stdin; --dir DIR names another inbox.
  * Prints   one JSON object when a reminder is due, else nothing.

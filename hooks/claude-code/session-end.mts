@@ -3,7 +3,7 @@
  * At the end of a session: takes it out of the registry; what it was not told goes to another.
  *
  *   event    SessionEnd of Claude Code; its entry needs a timeout, the client's own is 1.5 seconds
- *   try it   npx tsx hooks/claude-code/session-end.mts < fixtures/claude-code/SessionEnd.json
+ *   try it   npx tsx hooks/claude-code/session-end.mts --dir "$(mktemp -d)" < fixtures/claude-code/SessionEnd.json
  *
  * Reads    one hook event as JSON on stdin; --dir DIR names another inbox.
  * Prints   nothing: nobody reads it any more.

@@ -3,7 +3,7 @@
  * At the start of a session: registers it, and tells it what is wrong already.
  *
  *   event    SessionStart of Claude Code: startup, resume, clear, compact, fork
- *   try it   npx tsx hooks/claude-code/session-start.mts < fixtures/claude-code/SessionStart.json
+ *   try it   npx tsx hooks/claude-code/session-start.mts --dir "$(mktemp -d)" < fixtures/claude-code/SessionStart.json
  *
  * Reads    one hook event as JSON on stdin; --dir DIR names another inbox.
  * Prints   one JSON object when a reminder is due, else nothing.
@@ -13,8 +13,9 @@
 import { renderReminders, runHook } from "ambient-signals";
 
 await runHook(import.meta.url, "claude-code", async (hook) => {
-  // Idle: nothing runs before the first prompt, which marks the session busy.
-  const { reminders, waiting } = await hook.checkIn("idle", "any");
+  // A compaction may come in the middle of a turn; else nothing runs before the next prompt.
+  const state = hook.event.source === "compact" ? "unchanged" : "idle";
+  const { reminders, waiting } = await hook.checkIn(state, "any");
   if (reminders.length > 0) {
     hook.print(renderReminders(reminders, waiting));
     // Only now has the model been told. A crash above loses nothing: the lease lapses and the reminder comes again.

@@ -3,7 +3,7 @@
  * When the agent is about to stop: only an urgent signal keeps it going; else the session is idle from here on.
  *
  *   event    Stop of Claude Code
- *   try it   npx tsx hooks/claude-code/stop.mts < fixtures/claude-code/Stop.json
+ *   try it   npx tsx hooks/claude-code/stop.mts --dir "$(mktemp -d)" < fixtures/claude-code/Stop.json
  *
  * Reads    one hook event as JSON on stdin; --dir DIR names another inbox.
  * Prints   one JSON object when an urgent reminder is due, which continues the turn; else nothing.

@@ -3,7 +3,7 @@
  * On a prompt: the session is busy from here on, and hears what waited while it was idle.
  *
  *   event    UserPromptSubmit of Claude Code, which wakes and finished background work fire as well
- *   try it   npx tsx hooks/claude-code/user-prompt-submit.mts < fixtures/claude-code/UserPromptSubmit.json
+ *   try it   npx tsx hooks/claude-code/user-prompt-submit.mts --dir "$(mktemp -d)" < fixtures/claude-code/UserPromptSubmit.json
  *
  * Reads    one hook event as JSON on stdin; --dir DIR names another inbox.
  * Prints   one JSON object when a reminder is due, else nothing.

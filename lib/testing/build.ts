@@ -98,7 +98,7 @@ export function checkIn(fields: Partial<CheckIn> = {}): CheckIn {
 /** Session `a`, which was heard of at the beginning of the clock. */
 export function session(fields: Partial<Session> = {}): Session {
   const { registers: _, subagent: __, ...described } = checkIn();
-  return { ...described, last_seen: AT(0), last_hook: AT(0), started_at: AT(0), ...fields };
+  return { ...described, state: "busy", last_seen: AT(0), last_hook: AT(0), started_at: AT(0), ...fields };
 }
 
 /** An inbox that tests act on as its callers do. All times are minutes on the virtual clock. */

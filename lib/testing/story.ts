@@ -4,7 +4,7 @@ import { $ } from "zx";
 import { ROOT, tempDirectory } from "./process.ts";
 
 /** One step of the story: what happens, what is run for it, and what that printed. */
-export interface Told {
+export interface StoryStep {
   what: string;
   ran: string;
   printed: string;
@@ -15,20 +15,22 @@ export interface Told {
  * breaks, the hook tells the session once, CI recovers, the hook tells it that too. The payloads are those of a
  * real client, but for the directory, which has to exist. Throws when a step fails.
  */
-export async function* story(): AsyncGenerator<Told> {
+export async function* story(): AsyncGenerator<StoryStep> {
   const home = tempDirectory("demo");
   const project = join(home, "acme-api");
   makeCheckout(project, "git@github.com:acme/api.git");
-  const env = { ...process.env, HARN_EXT_SIGNALS_DIR: join(home, "signals"), HARN_EXT_SIGNALS_OFF: "" };
+  // Nothing of a session that this may run in.
+  const outside = Object.entries(process.env).filter(([name]) => !/^(CLAUDE|HARN_)/.test(name));
+  const env = { ...Object.fromEntries(outside), HARN_EXT_SIGNALS_DIR: join(home, "signals") };
   const here = $({ cwd: ROOT, env, quiet: true });
   const tsx = ["--import", import.meta.resolve("tsx")];
 
-  const script = async (what: string, name: string, ...args: string[]): Promise<Told> => {
+  const script = async (what: string, name: string, ...args: string[]): Promise<StoryStep> => {
     const { stdout } = await here`${process.execPath} ${tsx} ${join("scripts", name)} ${args}`;
     const shown = args.map((arg) => (/\s/.test(arg) ? `"${arg}"` : arg)).join(" ");
     return { what, ran: `scripts/${name} ${shown}`, printed: stdout.trim() };
   };
-  const hook = async (what: string, name: string, event: string): Promise<Told> => {
+  const hook = async (what: string, name: string, event: string): Promise<StoryStep> => {
     const file = `fixtures/claude-code/${event}.json`;
     const payload = { ...JSON.parse(readFileSync(join(ROOT, file), "utf8")), cwd: project };
     const path = `hooks/claude-code/${name}.mts`;
@@ -38,7 +40,14 @@ export async function* story(): AsyncGenerator<Told> {
   };
 
   const fire = ["--key", "ci:acme/api:main", "--summary", "CI on main of acme/api is failing"];
-  const more = ["--repo", "acme/api", "--source-url", "https://ci.example.test/main", "--producer", "demo/ci"];
+  const more = [
+    "--repo",
+    "acme/api",
+    "--source-url",
+    "https://ci.example.test/main",
+    "--producer",
+    "demo/ci",
+  ];
   yield await hook(
     "A coding agent's session starts in a checkout of acme/api",
     "session-start",

@@ -1,11 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
+import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
-import { oneOf } from "./cli.ts";
+import { locate } from "./checkout.ts";
 import { type Envelope, type Hints, SEVERITIES, type Signal } from "./document.ts";
-import { checkKey, parseEnvelope, severityOf } from "./envelope.ts";
+import { checkKey, isLink, MAX_KEY, MAX_SUMMARY, parseEnvelope, severityOf } from "./envelope.ts";
 import { codeOf, messageOf, SignalsError, UsageError } from "./errors.ts";
 import type { FireReport } from "./lifecycle.ts";
-import { locate, repositoryOf } from "./repository.ts";
+import { repositoryOf } from "./repository.ts";
+import { oneOf } from "./script.ts";
+import { isSessionId } from "./session.ts";
 import { parseDuration, parseTime, plus, type Time } from "./time.ts";
 
 /** The flags of `fire.mts`, for the shared parser. */
@@ -37,14 +40,15 @@ const WHY = "It was reported on this machine, by a person or a script, for work 
 const ACTION = "Consider whether it bears on the work at hand, and look at the source if it does.";
 
 /**
- * A fire report from flags and, with `--event`, an envelope; flags win over the envelope's values. What is typed on
+ * A fire report from flags and, if there is one, an envelope; flags win over the envelope's values. What is typed on
  * this machine is `local`. Throws `UsageError` for a flag and `SignalsError` for an envelope that cannot be used.
  */
-export function fireReport(flags: FireFlags, now: Time): FireReport {
-  if (flags.summary === undefined && flags.event === undefined) {
+export function fireReport(flags: FireFlags, now: Time, event?: Record<string, unknown>): FireReport {
+  if (flags.summary === undefined && event === undefined) {
     throw new UsageError("--summary: is missing; say what happened, or give an envelope with --event");
   }
-  const envelope = envelopeFrom(flags);
+  checkFlags(flags);
+  const envelope = envelopeFrom(flags, event);
   const { severity } = flags;
   return {
     key: envelope.dedupe_key,
@@ -52,7 +56,7 @@ export function fireReport(flags: FireFlags, now: Time): FireReport {
     severity:
       severity !== undefined
         ? oneOf("--severity", severity, SEVERITIES)
-        : flags.event !== undefined
+        : event !== undefined
           ? severityOf(envelope.urgency)
           : "warning",
     producer: flags.producer ?? "manual",
@@ -64,7 +68,40 @@ export function fireReport(flags: FireFlags, now: Time): FireReport {
   };
 }
 
-function envelopeFrom(flags: FireFlags): Envelope {
+/** What a flag's text may measure; what these do not name is short. */
+const LONGEST: Partial<Record<keyof FireFlags, number>> = {
+  summary: MAX_SUMMARY,
+  "source-url": 4_000,
+  why: MAX_SUMMARY,
+  action: MAX_SUMMARY,
+  key: MAX_KEY,
+  id: MAX_SUMMARY,
+  cwd: 4_000,
+  event: 4_000,
+};
+
+/** An empty value is mostly a variable that was not set, and never what was meant. */
+function checkFlags(flags: FireFlags): void {
+  for (const [name, value] of Object.entries(flags)) {
+    if (!(name in FIRE_FLAGS) || typeof value !== "string") continue;
+    const longest = LONGEST[name as keyof FireFlags] ?? 200;
+    if (value.trim() === "") throw new UsageError(`--${name}: is empty; give it a value, or leave it out`);
+    if (value.length > longest) {
+      throw new UsageError(
+        `--${name}: has ${value.length} characters; at most ${longest} are stored, shorten it`,
+      );
+    }
+  }
+  const { session, "source-url": url } = flags;
+  if (session !== undefined && !isSessionId(session)) {
+    throw new UsageError(`--session: ${session}: is no session id; scripts/sessions.mts lists them`);
+  }
+  if (url !== undefined && !isLink(url)) {
+    throw new UsageError(`--source-url: ${url}: is no http(s) or file: URL; write it whole`);
+  }
+}
+
+function envelopeFrom(flags: FireFlags, event: Record<string, unknown> | undefined): Envelope {
   const given = definedOnly({
     summary: flags.summary,
     source_url: flags["source-url"],
@@ -76,7 +113,7 @@ function envelopeFrom(flags: FireFlags): Envelope {
     dedupe_key: flags.key,
   });
   if (flags.key !== undefined) checkKey(flags.key);
-  if (flags.event !== undefined) return parseEnvelope({ ...readEnvelope(flags.event), ...given });
+  if (event !== undefined) return parseEnvelope({ ...event, ...given });
   return parseEnvelope({
     schema: "harn.triage_event.v1",
     provider: "manual",
@@ -90,17 +127,19 @@ function envelopeFrom(flags: FireFlags): Envelope {
   });
 }
 
-/** The object in a file, or on stdin for `-`. */
-export function readEnvelope(file: string): Record<string, unknown> {
-  let text: string;
+/** The object in a file, or on stdin for `-`; undefined for no file. Throws `SignalsError` for anything else. */
+export async function readEnvelope(file: string | undefined): Promise<Record<string, unknown> | undefined> {
+  if (file === undefined) return undefined;
+  let content: string;
   try {
-    text = readFileSync(file === "-" ? 0 : file, "utf8");
+    // As a stream: another process may have left this stdin in a mode that a plain read fails in.
+    content = file === "-" ? await text(process.stdin) : readFileSync(file, "utf8");
   } catch (error) {
     throw new SignalsError(`--event: cannot read ${file} (${codeOf(error)}); give a file, or - for stdin`);
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(content);
   } catch (error) {
     throw new SignalsError(`--event: ${file} is not JSON (${messageOf(error)}); nothing was stored`);
   }
@@ -119,10 +158,10 @@ export function resolvingText(
   event: Envelope | undefined,
   signal: Signal | undefined,
 ): Envelope | undefined {
-  const base = event ?? signal?.envelope;
-  if (flags.summary === undefined || base === undefined) return event;
-  const { source_timestamp: _, ...undated } = base;
-  return parseEnvelope({ ...(event ?? undated), summary: flags.summary });
+  const named = event && signal ? { ...event, dedupe_key: signal.key } : event;
+  const { source_timestamp: _, ...own } = signal?.envelope ?? {};
+  const base = named ?? (flags.summary === undefined ? undefined : signal && own);
+  return base && parseEnvelope({ ...base, ...definedOnly({ summary: flags.summary }) });
 }
 
 /** Where the signal wants to go: what was said, else this directory and its repository. */
