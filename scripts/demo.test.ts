@@ -44,6 +44,6 @@ test("a scenario is played by its name, an unknown one is no success, and --step
   assert.deepEqual([steps.code, steps.stdout], [0, played.stdout]);
   assert.match(steps.stderr, /^(Enter for the next step )+$/);
 
-  const meant = `SCENARIO: ci-braeks-and-recovers: there is none; did you mean ${NAME}?`;
+  const meant = `SCENARIO: ci-braeks-and-recovers: there is none of that name; did you mean ${NAME}?`;
   assert.deepEqual([typo.code, typo.stdout, typo.stderr], [1, "", `error: ${meant}\n`]);
 });

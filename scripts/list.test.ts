@@ -69,8 +69,8 @@ test("signals are listed with where their news stands, and the flags choose amon
   assert.deepEqual([people.code, people.stderr], [0, ""]);
   assert.match(
     exact.stdout,
-    /^fired warning held#1, \d{4}-\d\d-\d\dT[\d:.]+Z: held/,
-    "-v shows times as they are",
+    /^fired warning held#1, \d{4}-\d\d-\d\d [\d:]+ \S+: held/,
+    "-v shows times on the person's own clock",
   );
   assert.deepEqual(all, ["quiet", "told", "owed", "held", "over"], "newest last");
   assert.deepEqual(settled, ["over"]);

@@ -69,7 +69,7 @@ test("sessions are added, listed and ended by hand, and what waited for one goes
   const ended = await sessions("--end", id, "-v");
   assert.match(
     ended.stdout,
-    /^idle ada [^\n]*, last seen \d{4}-\d\d-\d\dT[^\n]*Z\n$/,
+    /^idle ada [^\n]*, last seen \d{4}-\d\d-\d\d [\d:]+ \S+\n$/,
     "who is left, with exact times",
   );
   assert.equal(findSession(doc(), id), undefined);

@@ -54,7 +54,7 @@ test("a signal is shown in full, with the very reminder that a session is shown"
   assert.deepEqual([delivery.status, delivery.reason], ["held", "no session"]);
 
   // Every field on a line of its own, then the reminder.
-  for (const line of [`key: ${key}`, "session: ada", `expires_at: ${expires_at}`]) {
+  for (const line of [`key: ${key}`, "wants to go to session: ada"]) {
     assert.ok(people.stdout.split("\n").includes(line), line);
   }
   assert.match(people.stdout, /^delivery: held: no session; [^\n]+\n\nAmbient signals: 1 signal /m);
