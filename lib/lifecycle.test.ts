@@ -70,6 +70,15 @@ describe("a fire of a fired signal", () => {
     );
   });
 
+  test("of a higher severity leaves the hints, so that who was told hears that it got worse", () => {
+    const inbox = fired({ hints: { session: "a" } });
+    inbox.fire(1, { severity: "urgent", hints: { repository: "acme/web" } });
+    assert.deepEqual(inbox.signal().hints, { session: "a" });
+    const unhinted = fired({ hints: {} });
+    unhinted.fire(1, { severity: "urgent", hints: { repository: "acme/web" } });
+    assert.deepEqual(unhinted.signal().hints, { repository: "acme/web" }, "and fills in what nobody said");
+  });
+
   test("of a fallen severity does not make the next rise news again", () => {
     const inbox = fired({ severity: "urgent" });
     assert.equal(inbox.fire(1, { severity: "info" }), "extended");
@@ -99,6 +108,17 @@ describe("a fire of a fired signal", () => {
       });
     }
   });
+});
+
+test("a fire of a settled signal brings its own hints, if it has any", () => {
+  const inbox = new Inbox();
+  inbox.fire(0, { hints: { repository: "acme/api" } });
+  inbox.resolve(1);
+  inbox.fire(2, { hints: {} });
+  assert.deepEqual(inbox.signal().hints, { repository: "acme/api" });
+  inbox.resolve(3);
+  inbox.fire(4, { hints: { cwd: "/src/web" } });
+  assert.deepEqual(inbox.signal().hints, { cwd: "/src/web" });
 });
 
 describe("a resolve", () => {

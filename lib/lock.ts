@@ -92,11 +92,11 @@ async function acquire(dir: string, lockPath: string, deadline: number): Promise
 }
 
 /**
- * Waits until the next look. Few wait for long, and soon look again; many would keep the holder from the processor
- * if they looked often, so then it is rarely, and more often the longer one has waited.
+ * Waits until the next look: at first a short while, since mostly there is one holder and soon none. Many that look
+ * often keep the holder from the processor, so then it is longer, and shorter again for those who waited long.
  */
 function pause(polls: number, waitedMs: number): Promise<void> {
-  const ms = polls < 4 ? 4 * 2 ** polls : Math.max(20, 50 - waitedMs / 30);
+  const ms = polls < 2 ? 6 : Math.max(10, 24 - waitedMs / 100);
   // The spread keeps them from looking in step.
   return new Promise((done) => setTimeout(done, ms * (0.5 + Math.random())));
 }

@@ -37,6 +37,16 @@ test("every setting is shown with where it comes from", async () => {
   assert.deepEqual(readdirSync(none.dir), []);
 });
 
+test("while a file is not valid, what goes on to hold is shown beside what is wrong", async () => {
+  const { dir, file, script } = place('lease = "5m"\n');
+  await script("fire", "--summary", "x");
+  writeFileSync(file, "lease = 5\n");
+  const { code, stdout, stderr } = await script("config");
+  assert.deepEqual([code, stderr.startsWith(`error: ${file}:1: lease`)], [1, true]);
+  assert.match(stdout, /^lease = 5m \(last valid version\)$/m);
+  assert.ok(readdirSync(dir).includes("inbox.json"));
+});
+
 test("a file that is not valid stops every script with file, line and key, and nothing is stored", async () => {
   const { dir, file, script } = place('# mine\nmin_severty = "info"\n');
   const fault = `${file}:2: min_severty: unknown key; did you mean min_severity?`;

@@ -7,6 +7,7 @@ import { type FireFlags, fireReport } from "../lib/by-hand.ts";
 import { type Document, findSignal, type Hints, type Signal } from "../lib/document.ts";
 import { SignalsError, UsageError } from "../lib/errors.ts";
 import { readDocument, transact } from "../lib/inbox.ts";
+import { endSession } from "../lib/session.ts";
 import { type Run, type RunOptions, runFile, tempDirectory } from "../lib/testing/process.ts";
 import { timeOf } from "../lib/time.ts";
 
@@ -195,6 +196,14 @@ describe("fire.mts", PARALLEL, () => {
       }),
     );
     assert.ok(!existsSync(dir), "there is not even an inbox");
+  });
+
+  test("says of a one-shot for a session that has ended that nobody will hear it", async () => {
+    const { dir, fire } = place();
+    const change = (doc: Document, now: string) => [endSession(doc, "gone", now), undefined] as const;
+    await transact(dir, { change }, { onConfigFault: "throw" });
+    const { code, stdout } = await fire(["--key", "k", "--summary", "x", "--one-shot", "--session", "gone"]);
+    assert.deepEqual([code, stdout], [0, "fired k#2 and expired at once: its session has ended\n"]);
   });
 
   test("tells a producer that the inbox is full, and keeps what is there", async () => {

@@ -61,22 +61,31 @@ test("an unknown key is said and is no failure: a script's first green run must 
   assert.ok(!stored || readDocument(join(home, "signals"), "").signals.length === 0, "and leaves no trace");
 });
 
-test("the beginning of a key's last part is enough where only one signal has it", async () => {
+test("the first digits of a computed key are enough; any other key must be whole", async () => {
   const { fire, resolve, doc } = place();
   const [a, b] = [`triage:ci:abcd${"0".repeat(28)}`, `triage:ci:abce${"1".repeat(28)}`];
-  await fire(a, b, "job", "jobs");
+  await fire(a, b, "job", "jobs", "team:build-nightly", "deploy-a", "deploy-b", " padded ");
 
   const both = await resolve(["abc"]);
   assert.deepEqual([both.code, both.stdout], [1, ""]);
   assert.equal(both.stderr, `error: KEY: abc: could be any of ${a}, ${b}; write more of it\n`);
   assert.equal((await resolve(["abce"])).stdout, "resolved abce1111#2\n");
   assert.equal((await resolve(["job"])).stdout, "resolved job#2\n", "the whole key is never ambiguous");
+  // A script's own key, not fired yet, where somebody's longer one is.
+  for (const key of ["build", "deploy"]) {
+    assert.deepEqual((await resolve([key])).code, 0);
+  }
+  assert.equal((await resolve(["padded"])).stdout, "resolved padded#2\n", "as people are shown it");
   const states = doc().signals.map(({ key, state }) => [key, state]);
   assert.deepEqual(states, [
     [a, "fired"],
     [b, "resolved"],
     ["job", "resolved"],
     ["jobs", "fired"],
+    ["team:build-nightly", "fired"],
+    ["deploy-a", "fired"],
+    ["deploy-b", "fired"],
+    [" padded ", "resolved"],
   ]);
 });
 
@@ -112,6 +121,9 @@ test("an envelope brings the key and the text; a flag wins, and a refusal change
 
   const { code, stdout } = await resolve(["--event", file, "--summary", "green by flag", "--json"]);
   assert.deepEqual([code, JSON.parse(stdout)], [0, { key: "ci:main", outcome: "resolved", generation: 2 }]);
+  const beginning = await resolve(["--event", "-", "--json"], JSON.stringify({ ...event, dedupe_key: "ci" }));
+  assert.deepEqual(JSON.parse(beginning.stdout), { key: "ci", outcome: "unknown", generation: null });
   const { envelope } = findSignal(doc(), "ci:main") ?? {};
+  assert.equal(envelope?.dedupe_key, "ci:main");
   assert.deepEqual([envelope?.summary, envelope?.source_url], ["green by flag", "https://ci.example/8"]);
 });
