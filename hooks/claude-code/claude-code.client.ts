@@ -20,9 +20,9 @@ function pluginHooks(): HookSettings {
   return JSON.parse(text.replaceAll(/\$\{CLAUDE_PLUGIN_ROOT\}/g, ROOT.replace(/\/$/, ""))).hooks;
 }
 
-/** The same with PostToolBatch in the place of PostToolUse, for clients that know it. */
+/** The same with PostToolBatch in the place of what comes after each tool call, for clients that know it. */
 function batchHooks(): HookSettings {
-  const { PostToolUse = [], ...others } = pluginHooks();
+  const { PostToolUse = [], PostToolUseFailure: _, ...others } = pluginHooks();
   const text = JSON.stringify(PostToolUse).replaceAll("post-tool-use", "post-tool-batch");
   return { ...others, PostToolBatch: JSON.parse(text) };
 }
@@ -160,6 +160,27 @@ describe("in the real Claude Code", () => {
     assert.equal(code, 0, stderr);
     assert.deepEqual(added("PostToolBatch", requests), [0, 1]);
     assert.deepEqual(timesShown(requests, "what happened: CI on main is failing"), [0, 1]);
+  });
+
+  test("a reminder comes with a call that failed as well", async () => {
+    const { script, session } = await workshop();
+    const { code, requests, stderr } = await session(pluginHooks(), [
+      async () => {
+        await script(
+          "fire.mts",
+          "--key",
+          "ci:main",
+          "--summary",
+          "CI on main is failing",
+          "--repo",
+          "acme/api",
+        );
+        return bash("exit 3") as object;
+      },
+      "Done.",
+    ]);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(added("PostToolUseFailure:Bash", requests), [0, 1]);
   });
 
   test("what waited is told with the prompt of a resumed session", async () => {
