@@ -199,7 +199,11 @@ function commit<T>(dir: string, stage: string, result: Result<T>): void {
       cause: error,
     });
   }
-  sweepHeartbeats(dir, (id) => findSession(doc, id) !== undefined, Date.parse(result.now), stale_after);
+  try {
+    sweepHeartbeats(dir, (id) => findSession(doc, id) !== undefined, Date.parse(result.now), stale_after);
+  } catch {
+    // The change is stored, so it may not be reported as failed; the next rewrite sweeps again.
+  }
 }
 
 function writeDurably(path: string, text: string): void {

@@ -93,9 +93,9 @@ function leaseOne(signal: Signal, request: LeaseRequest, lapses_at: Time, now: T
 }
 
 /**
- * Time passes: a lease that nobody acked lapses, and its reminder is owed again; lapsed tokens are
- * forgotten. A lease from the future (the clock
- * was set back) counts as taken now, or it would be out until the clock catches up.
+ * Time passes: a lease that nobody acked lapses, and its reminder is owed again; tokens of the past are forgotten
+ * when they would have lapsed. A lease from the future (the clock was set back) counts as taken now, or it would be
+ * out until the clock catches up.
  */
 export function lapse(doc: Document, now: Time): Document {
   return withSignals(
