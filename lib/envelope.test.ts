@@ -101,6 +101,12 @@ describe("an envelope", () => {
     }
   });
 
+  test("may say only a part about privacy", () => {
+    const none = { redacted: false, raw_payload_retained: false, contains_sensitive: false, flags: [] };
+    assert.deepEqual(parse({ privacy: {} }).privacy, none);
+    assert.deepEqual(parse({ privacy: { redacted: true } }).privacy, { ...none, redacted: true });
+  });
+
   test("may be about http, https and files", () => {
     for (const source_url of ["http://x.y", "HTTPS://x.y/z?q#f", "file:///var/log/x", " https://x.y "]) {
       assert.equal(parse({ source_url }).source_url, source_url.trim());

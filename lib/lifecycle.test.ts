@@ -79,6 +79,19 @@ describe("a fire of a fired signal", () => {
     assert.deepEqual(unhinted.signal().hints, { repository: "acme/web" }, "and fills in what nobody said");
   });
 
+  test("of a higher severity does not move it: it keeps its hints, unless it had none", () => {
+    const cases: [FireReport["hints"], FireReport["hints"], FireReport["hints"]][] = [
+      [{ cwd: "/old" }, { cwd: "/new" }, { cwd: "/old" }],
+      [{}, { cwd: "/new" }, { cwd: "/new" }],
+      [{ cwd: undefined }, { cwd: "/new" }, { cwd: "/new" }],
+    ];
+    for (const [before, report, after] of cases) {
+      const inbox = fired({ hints: before });
+      inbox.fire(1, { severity: "urgent", hints: report });
+      assert.deepEqual(inbox.signal().hints, after);
+    }
+  });
+
   test("of a fallen severity does not make the next rise news again", () => {
     const inbox = fired({ severity: "urgent" });
     assert.equal(inbox.fire(1, { severity: "info" }), "extended");
@@ -108,6 +121,15 @@ describe("a fire of a fired signal", () => {
       });
     }
   });
+});
+
+test("a signal remembers the source times of a few providers, however many report it", () => {
+  const inbox = new Inbox();
+  for (let i = 0; i < 100; i++) {
+    inbox.fire(i, { envelope: card({ provider: `made-up-${i}`, source_timestamp: AT(i) }) });
+  }
+  assert.equal(inbox.signal().reports.length, 16);
+  assert.equal(inbox.signal().reports.at(-1)?.provider, "made-up-99");
 });
 
 test("a fire of a settled signal brings its own hints, if it has any", () => {
@@ -175,6 +197,14 @@ describe("a fire of a settled signal", () => {
       ["fired", 3, "info", "Red again", { cwd: "/x" }, AT(20)],
     );
     assert.equal(expires_at, AT(60), "the old condition's expiry does not outlive it");
+  });
+
+  test("without hints keeps those it had", () => {
+    const inbox = new Inbox();
+    inbox.fire(0, { hints: { cwd: "/old" } });
+    inbox.resolve(1);
+    inbox.fire(2, { hints: {} });
+    assert.deepEqual(inbox.signal().hints, { cwd: "/old" });
   });
 
   test("that has expired is a refire too", () => {

@@ -226,6 +226,9 @@ function isStale(
   return known.kinds.includes(kind) && (kind === "resolve" || signal.state === "resolved");
 }
 
+/** A signal has one provider, or two that watch the same; more are somebody who makes names up. */
+const MAX_PROVIDERS = 16;
+
 function recordReport(
   reports: readonly Report[],
   kind: "fire" | "resolve",
@@ -238,5 +241,5 @@ function recordReport(
   if (known?.at === at && known.kinds.includes(kind)) return reports;
   const kinds = known?.at === at ? [...known.kinds, kind] : [kind];
   const others = filterSame(reports, ({ provider }) => provider !== envelope.provider);
-  return [...others, { provider: envelope.provider, at, kinds }];
+  return [...others, { provider: envelope.provider, at, kinds }].slice(-MAX_PROVIDERS);
 }

@@ -248,6 +248,58 @@ describe("policy stands above all steps", () => {
     });
   }
 
+  test("reads a * in a mute as any characters, none included, and nothing else as special", () => {
+    const cases: [pattern: string, key: string, muted: boolean][] = [
+      ["ci:*", "ci:main", true],
+      ["ci:*", "ci:", true],
+      ["ci:*", "my-ci:main", false],
+      ["*:main", "ci:main", true],
+      ["*:main", "ci:main2", false],
+      ["c*:m*n", "ci:main", true],
+      ["*i*i*", "ci:main", true],
+      ["*i*i*i*", "ci:main", false],
+      ["a*ab*b", "aab", false],
+      ["a*ab*b", "aabb", true],
+      ["ab*bc", "abc", false],
+      ["*a*b*", "ba", false],
+      ["**", "", true],
+      ["ci.main", "ci:main", false],
+      ["CI:*", "ci:main", false],
+      [".*", "ci:main", false],
+      [`${"a*".repeat(30)}b`, "a".repeat(5_000), false],
+    ];
+    for (const [pattern, key, muted] of cases) {
+      const doc = fire(document({}, { mute: [{ key: pattern }] }), report({ key }), AT(0))[0];
+      const [signal] = doc.signals;
+      assert.ok(signal);
+      const to = destination(signal, doc, AT(0));
+      assert.equal("hold" in to && to.hold.reason === "muted", muted, `${pattern} ${key}`);
+    }
+  });
+
+  test("says what would release what is held", () => {
+    const held = (fields: Partial<FireReport>, config: Parameters<typeof document>[1] = {}) => {
+      const doc = fire(document({}, config), report(fields), AT(0))[0];
+      const [signal] = doc.signals;
+      assert.ok(signal);
+      const to = destination(signal, doc, AT(0));
+      return "hold" in to ? to.hold.release : undefined;
+    };
+    const hints = { repository: HOME, cwd: "/src/api", session: "b" };
+    assert.equal(held({ hints: {} }), "it waits for a session with role control");
+    assert.equal(
+      held({ hints }),
+      `it waits for session b, or a session in ${HOME}, or a session in /src/api, or a session with role control`,
+    );
+    assert.equal(held({ hints, one_shot: true }), "that session's return within 7d");
+    assert.equal(held({}, { mute: [{ key: "k" }] }), "remove the [[mute]] from config.toml");
+    assert.equal(held({}, { mute: [{ key: "k", until: AT(5) }] }), `it ends at ${AT(5)}`);
+    assert.equal(
+      held({}, { min_severity: "urgent" }),
+      "a rise to urgent, or a lower min_severity in config.toml",
+    );
+  });
+
   test("holds everything while no valid policy was ever seen", () => {
     const inbox = new Inbox({ ...document({ sessions: [session()] }), policy: undefined });
     inbox.fire(0);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { hasEnded, isLive, isResponsive, noticeSleep, removeStale } from "./session.ts";
+import { foldHeartbeats, hasEnded, isLive, isResponsive, noticeSleep, removeStale } from "./session.ts";
 import { AT, checkIn, DAY, document, frozen, Inbox, session } from "./testing/build.ts";
 
 const known = (inbox: Inbox, id = "a") => inbox.session(id) !== undefined;
@@ -42,8 +42,9 @@ describe("registration", () => {
   });
 
   test("refreshes place and state, and keeps what a hook does not know", () => {
+    const lasting = { role: "control", title: "T", transcript_path: "/t", attended: false, pid: 7 };
     const inbox = new Inbox();
-    inbox.run(0, { checkIn: start({ role: "control", title: "T", transcript_path: "/t", pid: 7 }) });
+    inbox.run(0, { checkIn: start(lasting) });
     const moved = {
       cwd: "/src/web",
       work_tree: "/src/web",
@@ -51,9 +52,8 @@ describe("registration", () => {
       state: "waiting",
     };
     inbox.run(1, { checkIn: late(moved) });
-    const { cwd, work_tree, repository, state, role, title, transcript_path, pid } = inbox.session() ?? {};
-    assert.deepEqual({ cwd, work_tree, repository, state }, moved);
-    assert.deepEqual([role, title, transcript_path, pid], ["control", "T", "/t", 7]);
+    const stamps = { last_seen: AT(1), last_hook: AT(1), started_at: AT(0) };
+    assert.deepEqual(inbox.session(), { ...session(), ...lasting, ...moved, ...stamps });
   });
 
   test("forgets the repository when the session has left it", () => {
@@ -100,6 +100,14 @@ describe("the end of a session", () => {
     inbox.run(3, { checkIn: checkIn({ id: "b" }) });
     inbox.end(4);
     assert.deepEqual(inbox.tell(5, { id: "b" }), ["leased#1 fired attempt 2", "routed#1 fired"]);
+  });
+
+  test("leaves what is routed to others with them, object for object", () => {
+    const inbox = new Inbox(document({ sessions: [session(), session({ id: "b" })] }));
+    inbox.fire(0);
+    const { signals } = inbox.doc;
+    inbox.end(0, "b");
+    assert.equal(inbox.doc.signals, signals);
   });
 
   test("twice, or of an unknown id, is harmless", () => {
@@ -217,6 +225,13 @@ describe("a subagent's payload", () => {
   });
 });
 
+test("a heartbeat of the session's own hooks counts although a subagent was heard since", () => {
+  const doc = document({ sessions: [session({ last_seen: AT(9) })] });
+  const [folded] = foldHeartbeats(doc, [{ id: "a", hook: AT(8) }], AT(9)).sessions;
+  assert.deepEqual([folded?.last_seen, folded?.last_hook], [AT(9), AT(8)]);
+  assert.equal(foldHeartbeats(doc, [{ id: "a", hook: AT(-1), seen: AT(8) }], AT(9)), doc);
+});
+
 describe("live and responsive", () => {
   const cases: [name: string, seen: number, hook: number, live: boolean, responsive: boolean][] = [
     ["heard a moment ago", 0, 0, true, true],
@@ -310,6 +325,12 @@ describe("a stamp in the future", () => {
     assert.equal(inbox.doc.stamped_at, AT(0));
     stayAwake(inbox, 0, 30);
     assert.equal(known(inbox), false, "it does not live until the clock catches up");
+  });
+
+  test("of its last hook alone counts as now too", () => {
+    const inbox = new Inbox(document({ sessions: [session({ last_hook: AT(DAY) })] }));
+    inbox.run(5);
+    assert.equal(inbox.session()?.last_hook, AT(5));
   });
 
   test("counts as now in a heartbeat too", () => {

@@ -28,6 +28,11 @@ describe("text is cleaned to one line:", () => {
   ];
   for (const [name, text, expected] of cases) test(name, () => assert.equal(clean(text), expected));
 
+  test("what is forbidden is found anywhere, and nothing else is", () => {
+    for (const text of ["\u200b", "\u200ba", "a\u200b", "a\u200bb"]) assert.equal(hasForbidden(text), true);
+    assert.equal(hasForbidden(" a  b é 🔥 "), false);
+  });
+
   test("once is enough, and nothing forbidden is left", () => {
     fc.assert(
       fc.property(anything, (text) => {
