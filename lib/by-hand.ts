@@ -183,7 +183,8 @@ function hintsFrom(flags: FireFlags): Hints {
   return definedOnly({ ...hints, cwd: found.cwd, repository });
 }
 
-function repositoryFrom(text: string): string {
+/** A repository as a person writes it, a URL too. Throws `UsageError`. */
+export function repositoryFrom(text: string): string {
   const name = repositoryOf(text) ?? text.replace(/^\/+|\/+$|\.git$/g, "");
   if (!/^[^\s/]+(\/[^\s/]+)+$/.test(name)) {
     throw new UsageError(`--repo: ${text}: is no repository; write OWNER/NAME or HOST/OWNER/NAME`);

@@ -1,7 +1,7 @@
 /** What the admin scripts are made of: `ambient-signals/cli`. */
 
-export { FIRE_FLAGS, fireReport, readEnvelope, resolvingText } from "./by-hand.ts";
-export { findSignal, isOwed } from "./document.ts";
+export { FIRE_FLAGS, fireReport, readEnvelope, repositoryFrom, resolvingText } from "./by-hand.ts";
+export { findSession, findSignal, isOwed } from "./document.ts";
 export { parseEnvelope } from "./envelope.ts";
 export { SignalsError, UsageError } from "./errors.ts";
 export { look, transact } from "./inbox.ts";
@@ -14,5 +14,5 @@ export { previewReminder } from "./render.ts";
 export { sameRepository } from "./repository.ts";
 export { indented, line, note, oneOf, printJson, runScript } from "./script.ts";
 export { settingsOf } from "./settings.ts";
-export { nearest } from "./text.ts";
+export { nearest, wrap } from "./text.ts";
 export { deliveryOf, sessionView, signalView } from "./view.ts";

@@ -58,6 +58,8 @@ export interface Signal {
   /** The strongest evidence ever seen for this signal: a weaker report cannot move it. */
   trust: Signature;
   envelope: Envelope;
+  /** The generation whose report brought the text. A signal that settles without a word keeps the older one. */
+  worded: number;
   hints: Hints;
   /** When the condition began, this time; kept when it settles. */
   fired_at: Time;

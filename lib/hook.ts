@@ -15,8 +15,8 @@ export interface Hook {
   event: HookEvent;
   /**
    * Reports the session to the inbox, in the state that this event leaves it in ("unchanged" for one that says
-   * nothing of it), and leases what is due to it: all
-   * reminders, or the urgent ones of a session about to stop. A subagent's event is a sign of life and leases none.
+   * nothing of it), and leases what is due to it: all reminders, or the urgent ones of a session about to stop. A
+   * subagent's event is a sign of life and leases none.
    */
   checkIn(state: CheckIn["state"] | "unchanged", lease: Transaction<void>["lease"]): Promise<Result<void>>;
   /** Hands text to the model, as context without the user's authority. Returns when the client has all of it. */
@@ -39,9 +39,9 @@ export async function runHook(
   harness: string,
   work: (hook: Hook) => Promise<void>,
 ): Promise<never> {
-  const flags = process.argv.slice(2);
-  if (flags.includes("--help") || flags.includes("-h")) exitWith(headerOf(url));
-  if (flags.includes("--version")) exitWith(versionText());
+  const given = process.argv.slice(2);
+  if (given.includes("--help") || given.includes("-h")) exitWith(headerOf(url));
+  if (given.includes("--version")) exitWith(versionText());
   // A model that the toolkit itself runs must not be handed reminders.
   if (process.env["HARN_EXT_SIGNALS_OFF"] === "1") process.exit(0);
 
@@ -54,7 +54,7 @@ export async function runHook(
     writeAll(1, safeJson({ ...output, ...(notice && { systemMessage: notice }) }));
   };
   try {
-    const dir = inboxDirectory(flagValue(flags, "--dir"));
+    const dir = inboxDirectory(dirFlag(given));
     event = await readEvent(process.stdin);
     if (event === undefined) process.exit(0);
     await work(openHook(event, harness, dir, print, (fault) => (notice = fault)));
@@ -154,15 +154,15 @@ function tryWrite(file: number, text: string): void {
   } catch {}
 }
 
-/** The value of a flag, as `--name VALUE` or `--name=VALUE`. Throws `SignalsError` for one without. */
-function flagValue(flags: readonly string[], name: string): string | undefined {
-  const at = flags.indexOf(name);
-  const given =
-    at >= 0
-      ? (flags[at + 1] ?? "")
-      : flags.find((flag) => flag.startsWith(`${name}=`))?.slice(name.length + 1);
-  if (given === "") throw new SignalsError(`${name}: needs a value; nothing was delivered`);
-  return given;
+/** The one flag that a hook has, as `--dir DIR` or `--dir=DIR`. Throws `SignalsError` for any other. */
+function dirFlag(given: readonly string[]): string | undefined {
+  const [flag, ...rest] = given;
+  if (flag === undefined) return undefined;
+  const dir = flag === "--dir" ? rest.shift() : /^--dir=(.*)$/s.exec(flag)?.[1];
+  if (dir && rest.length === 0) return dir;
+  throw new SignalsError(
+    `${given.join(" ")}: not the flags of a hook; the only one is --dir DIR, nothing was delivered`,
+  );
 }
 
 function exitWith(text: string): never {

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
 import { codeOf, messageOf, SignalsError } from "./errors.ts";
 import { shed } from "./garbage.ts";
@@ -43,9 +43,13 @@ export interface Result<T> extends Applied<T> {
   configFault: string | undefined;
 }
 
-/** The inbox directory: `dir` if given, else `HARN_EXT_SIGNALS_DIR`, else `~/.harn/signals`. */
+/** The inbox directory: `dir` if given, else `HARN_EXT_SIGNALS_DIR`, else `~/.harn/signals`. Throws `SignalsError`. */
 export function inboxDirectory(dir?: string): string {
-  return dir || process.env["HARN_EXT_SIGNALS_DIR"] || join(homedir(), ".harn", "signals");
+  const named = dir || process.env["HARN_EXT_SIGNALS_DIR"];
+  if (named) return named;
+  // With an empty HOME every folder would get an inbox of its own.
+  if (!isAbsolute(homedir())) throw new SignalsError("HOME: is empty; set it, or name the inbox with --dir");
+  return join(homedir(), ".harn", "signals");
 }
 
 /**
@@ -64,14 +68,14 @@ export async function transact<T>(
     const result = await attempt(dir, transaction, options, (run) => Promise.resolve(run()));
     if (!result.changed) return finish(dir, transaction, result);
   }
-  const result = await attempt(dir, transaction, options, (run) =>
+  const stored = await attempt(dir, transaction, options, (run) =>
     withLock(dir, (stage) => {
       const result = run();
       if (result !== "needs config" && result.changed) commit(dir, stage, result);
       return result;
     }),
   );
-  return finish(dir, transaction, result);
+  return finish(dir, transaction, stored);
 }
 
 /** The inbox as it would be now, for reading: nothing is written, and no lock is taken. */

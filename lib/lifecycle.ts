@@ -68,6 +68,7 @@ export function fire(doc: Document, report: FireReport, now: Time): readonly [Do
       ...card,
       hints,
       generation: 1,
+      worded: 1,
       trust: signature,
       fired_at: now,
       changed_at: now,
@@ -137,7 +138,7 @@ export function resolve(
       producer,
       signature,
       origin,
-      envelope: report.envelope ?? signal.envelope,
+      ...(report.envelope && { envelope: report.envelope }),
       trust,
       reports,
     },
@@ -165,10 +166,12 @@ export function expire(doc: Document, now: Time): Document {
 export function nextGeneration(signal: Signal, change: Partial<Signal>, now: Time): Signal {
   const last = lastTold(signal);
   const fired = (change.state ?? signal.state) === "fired";
+  const generation = signal.generation + 1;
   return {
     ...signal,
     ...change,
-    generation: signal.generation + 1,
+    generation,
+    worded: change.envelope === undefined ? signal.worded : generation,
     changed_at: now,
     // Who was told learns how it ended; who never heard is not told now.
     news: fired || last?.state === "fired",

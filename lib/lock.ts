@@ -164,10 +164,10 @@ function evict(stage: string): void {
 }
 
 function busy(dir: string, lockPath: string): SignalsError {
-  const newest = stagingNames(dir).sort((a, b) => since(b) - since(a))[0];
+  const newest = stagingNames(dir).sort((a, b) => startOf(b) - startOf(a))[0];
   const stat = statSync(lockPath, { throwIfNoEntry: false });
   const holder = newest
-    ? `process ${newest.split(".")[0]} since ${timeOf(since(newest))}`
+    ? `process ${newest.split(".")[0]} since ${timeOf(startOf(newest))}`
     : `an unknown process since ${stat ? timeOf(stat.mtimeMs) : "just now"}`;
   return new SignalsError(`inbox: busy for ${GIVE_UP_MS / 1000} s: held by ${holder}; try again`);
 }
@@ -180,7 +180,7 @@ function stagingNames(dir: string): string[] {
   }
 }
 
-function since(stageName: string): number {
+function startOf(stageName: string): number {
   return Number(stageName.split(".")[1]) || 0;
 }
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import type { Signal } from "./document.ts";
 import { headerOf } from "./header.ts";
 import { ROOT, run, tempDirectory } from "./testing/process.ts";
 import { story } from "./testing/story.ts";
@@ -68,10 +69,12 @@ describe("README.md", () => {
     }
     const timeless = (line: string) => line.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/, "TIME");
     const [sample = ""] = blocks("text");
-    const missing = sample
+    assert.match(sample, /CI breaks/);
+    const shown = sample
       .trim()
       .split("\n")
-      .filter((line) => !printed.map(timeless).includes(timeless(line)));
+      .filter((line) => line.trim() !== "…");
+    const missing = shown.filter((line) => !printed.map(timeless).includes(timeless(line)));
     assert.deepEqual(missing, []);
   });
 
@@ -81,9 +84,11 @@ describe("README.md", () => {
     // The two of the first lines would install and test from within the tests; CI runs them as they are.
     const commands = blocks("sh").filter((block) => !/^npm ci\b/.test(block));
     assert.ok(commands.length >= 4);
+    const printed: string[] = [];
     for (const block of commands) {
       const { code, stdout, stderr } = await run("bash", ["-euo", "pipefail", "-c", block], { env });
       assert.equal(code, 0, `${block}\n${stdout}\n${stderr}`);
+      printed.push(stdout);
     }
     const settings = JSON.parse(readFileSync(join(home, "ambient-signals.json"), "utf8"));
     for (const [{ hooks }] of Object.values(settings.hooks) as [
@@ -96,9 +101,13 @@ describe("README.md", () => {
     }
     const inbox = JSON.parse(readFileSync(join(home, ".harn/signals/inbox.json"), "utf8"));
     assert.deepEqual(
-      inbox.signals.map(({ key }: { key: string }) => key.replace(/[0-9a-f]{32}/, "HASH")),
-      ["ci:main", "triage:manual:HASH"],
+      inbox.signals.map(({ key, hints }: Signal) => [key, hints.repository]),
+      [
+        ["ci:main", "acme/api"],
+        ["backup", undefined],
+      ],
     );
     assert.deepEqual(inbox.sessions, [], "trying a hook leaves no session in the person's own inbox");
+    assert.match(printed.at(-1) ?? "", /"additionalContext":"Ambient signals: .*what happened: It works/);
   });
 });

@@ -362,7 +362,8 @@ describe("the status line", () => {
     assert.ok(reminder);
     assert.equal(
       renderReminder(reminder).split("\n")[0],
-      "Signal resolved at 2026-01-05T12:02:30Z; severity urgent; signature local; generation 2; origin human.",
+      "Signal resolved at 2026-01-05T12:02:30Z; severity urgent; signature local; generation 2; origin human. " +
+        "The text is that of generation 1, when it fired.",
     );
   });
 

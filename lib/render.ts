@@ -51,9 +51,11 @@ function statusLine(signal: Signal, lease: Reminder["lease"]): string {
     lease.attempt > 1
       ? ` Sent again at ${toSeconds(lease.leased_at)} (attempt ${lease.attempt}): the earlier delivery was not confirmed.`
       : "";
+  const older =
+    signal.worded < generation ? ` The text is that of generation ${signal.worded}, when it fired.` : "";
   return (
     `Signal ${state} at ${toSeconds(changed_at)}; severity ${severity}; signature ${signature}; ` +
-    `generation ${generation}; origin ${origin}.${again}`
+    `generation ${generation}; origin ${origin}.${older}${again}`
   );
 }
 

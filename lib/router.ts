@@ -52,14 +52,14 @@ export function destination(signal: Signal, doc: Document, now: Time, rule: Rule
   const hold = policyHold(doc, signal, now);
   if (hold) return { hold };
 
-  const kept = holder(signal, stepsFor(signal, doc, now), doc, now);
+  const kept = keeper(signal, stepsFor(signal, doc, now), doc, now);
   if (kept && signal.assigned?.generation === signal.generation) return kept;
 
   // How it ended concerns the session that was told it had begun.
-  const teller = signal.follow_up;
-  if (teller !== undefined) {
-    if (isLiveId(doc, teller, now)) return { session: teller };
-    if (!hasEnded(doc, teller)) return { hold: waitsFor(doc, teller) };
+  const listener = signal.follow_up;
+  if (listener !== undefined) {
+    if (isLiveId(doc, listener, now)) return { session: listener };
+    if (!hasEnded(doc, listener)) return { hold: waitsFor(doc, listener) };
     if (signal.state === "expired") return { drop: true };
   }
 
@@ -91,8 +91,8 @@ export const byHints: Rule = (signal, doc, now) => {
 function stepsFor(signal: Signal, doc: Document, now: Time): Session[][] {
   const live = (id: string | undefined) =>
     doc.sessions.filter((session) => session.id === id && isLive(doc, session, now));
-  const teller = live(signal.follow_up);
-  return teller.length > 0 ? [teller] : [live(signal.hints.session), ...stepsByHints(signal, doc, now)];
+  const listener = live(signal.follow_up);
+  return listener.length > 0 ? [listener] : [live(signal.hints.session), ...stepsByHints(signal, doc, now)];
 }
 
 function stepsByHints(signal: Signal, doc: Document, now: Time): Session[][] {
@@ -109,7 +109,7 @@ function stepsByHints(signal: Signal, doc: Document, now: Time): Session[][] {
  * still suits it; then it moves only from a session that was silent for a lease window, and only to one that is
  * responsive and suits as well or better. So a reminder does not bounce between sessions.
  */
-function holder(signal: Signal, steps: Session[][], doc: Document, now: Time): Destination | undefined {
+function keeper(signal: Signal, steps: Session[][], doc: Document, now: Time): Destination | undefined {
   if (signal.assigned === undefined) return undefined;
   const { session: id, generation } = signal.assigned;
   const session = findSession(doc, id);

@@ -82,6 +82,7 @@ const signal = record({
     why_it_matters: text,
     proposed_action: text,
   }),
+  worded: number,
   hints: record({ repository: optional(text), cwd: optional(text), session: optional(text) }),
   fired_at: time,
   changed_at: time,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { clean, escapeAndCap, hasForbidden, nearest, safeJson } from "./text.ts";
+import { clean, escapeAndCap, hasForbidden, nearest, safeJson, wrap } from "./text.ts";
 
 const anything = fc.string({ unit: "binary", maxLength: 200 });
 const bytes = (text: string) => Buffer.byteLength(text);
@@ -113,4 +113,11 @@ test("a mistyped word finds its nearest neighbour, a strange one none", () => {
   ];
   for (const [word, expected] of cases) assert.equal(nearest(word, words), expected);
   assert.equal(nearest("x", []), undefined);
+});
+
+test("a line is broken between words, and a word that is too long stays whole", () => {
+  assert.deepEqual(wrap("one two three four", 9), ["one two", "three", "four"]);
+  assert.deepEqual(wrap("incomprehensible it is", 5), ["incomprehensible", "it is"]);
+  assert.deepEqual(wrap("all of it", Number.POSITIVE_INFINITY), ["all of it"]);
+  assert.deepEqual(wrap("", 5), [""]);
 });

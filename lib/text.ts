@@ -58,6 +58,8 @@ export function escapeAndCap(text: string, maxBytes: number, keepTail = 0): stri
 
 /** The candidate that a mistyped word most likely meant, or undefined when none is near. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const longer = candidates.filter((candidate) => word.length > 2 && candidate.startsWith(word));
+  if (longer.length === 1) return longer[0];
   const scored = candidates.map((candidate) => ({ candidate, distance: editDistance(word, candidate) }));
   const best = scored.sort((a, b) => a.distance - b.distance)[0];
   return best && best.distance <= Math.max(2, Math.floor(best.candidate.length / 3))
@@ -77,4 +79,16 @@ function editDistance(a: string, b: string): number {
     row = next;
   }
   return row[b.length] ?? 0;
+}
+
+/** A line as lines of at most `width` characters, broken between words; a longer word stays whole. */
+export function wrap(line: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of line.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }

@@ -11,7 +11,7 @@
  * Needs    nothing: the story runs in a throw-away inbox, a scenario in none.
  */
 import { createInterface } from "node:readline/promises";
-import { indented, line, nearest, note, runScript, SignalsError } from "ambient-signals/cli";
+import { indented, line, nearest, note, runScript, SignalsError, wrap } from "ambient-signals/cli";
 import { loadScenarios, play, story } from "ambient-signals/testing";
 
 const OPTIONS = { flags: { step: { type: "boolean" } }, optional: ["SCENARIO"], forPeople: true } as const;
@@ -73,5 +73,7 @@ async function playScenario(name: string, pause: () => Promise<void>): Promise<n
 }
 
 function show(text: string): void {
-  for (const part of text.split("\n")) indented(`| ${part}`);
+  // Broken between words where somebody looks at it, whole where a program reads it.
+  const room = (process.stdout.columns ?? Number.POSITIVE_INFINITY) - 8;
+  for (const part of text.split("\n").flatMap((whole) => wrap(whole, room))) indented(`| ${part}`);
 }

@@ -19,6 +19,7 @@ import {
   fire,
   fireReport,
   line,
+  note,
   printJson,
   readEnvelope,
   requireSignal,
@@ -40,6 +41,9 @@ await runScript(import.meta.url, { flags: FIRE_FLAGS }, async ({ flags, dir, jso
   const { generation } = signal;
   const delivery = deliveryOf(doc, signal, now);
   if (json) return printJson({ key, outcome, generation, delivery });
+  if (outcome === "extended" && signal.envelope.summary !== report.envelope.summary) {
+    note("it is fired already, so its text stays as it was; resolve it first, or use another --key");
+  }
   const fate =
     signal.state === "fired"
       ? deliveryShown(doc, delivery, now)

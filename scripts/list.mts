@@ -10,12 +10,14 @@
  * Needs    nothing.
  */
 import {
+  findSession,
   isOwed,
   look,
   note,
   oneOf,
   printJson,
   printSignals,
+  repositoryFrom,
   runScript,
   sameRepository,
   signalView,
@@ -29,7 +31,8 @@ const FLAGS = {
 } as const;
 
 await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, verbose }) => {
-  const { repo, session } = flags;
+  const { session } = flags;
+  const repo = flags.repo === undefined ? undefined : repositoryFrom(flags.repo);
   const state =
     flags.state === undefined ? undefined : oneOf("--state", flags.state, ["fired", "resolved", "expired"]);
   const { doc, now } = await look(dir);
@@ -43,6 +46,7 @@ await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, ve
     .sort((a, b) => a.changed_at.localeCompare(b.changed_at));
 
   if (json) return printJson(views);
+  if (session !== undefined && !findSession(doc, session)) note(`--session: ${session}: is not registered`);
   if (views.length === 0) note("no signals");
   printSignals(doc, views, now, verbose);
 });

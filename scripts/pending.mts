@@ -10,6 +10,7 @@
  * Needs    nothing.
  */
 import {
+  findSession,
   isOwed,
   leaseOrder,
   look,
@@ -31,6 +32,8 @@ await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, ve
     .filter(({ delivery }) => flags.session === undefined || delivery.session === flags.session);
 
   if (json) return printJson(views);
+  const { session } = flags;
+  if (session !== undefined && !findSession(doc, session)) note(`--session: ${session}: is not registered`);
   if (views.length === 0) note("nothing is pending");
   printSignals(doc, views, now, verbose);
 });

@@ -539,11 +539,15 @@ test("what the person is shown is clean, whatever the trouble names", async () =
   assert.doesNotMatch((message ?? "") + stdout + stderr.replaceAll("\n", ""), /[\u0000-\u001f\u202e]/);
 });
 
-test("--dir without a value is trouble, and no session is reported anywhere", async () => {
-  const shop = new Workshop();
-  const { message } = await shop.hook("session-start", "SessionStart", { args: ["--dir"] });
-  assert.match(message ?? "", /--dir: needs a value/);
-  assert.deepEqual(readdirSync(shop.dir), []);
+describe("a flag that is not one of a hook's", PARALLEL, () => {
+  for (const args of [["--dir"], ["--dir="], ["--dirr", "/tmp/x"], ["--dir", "/tmp/x", "more"]]) {
+    test(`is trouble, and no session is reported anywhere: ${args.join(" ")}`, async () => {
+      const shop = new Workshop();
+      const { message } = await shop.hook("session-start", "SessionStart", { args });
+      assert.match(message ?? "", /not the flags of a hook/);
+      assert.deepEqual(readdirSync(shop.dir), []);
+    });
+  }
 });
 
 describe("the environment of a hook", PARALLEL, () => {
