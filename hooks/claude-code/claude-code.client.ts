@@ -56,6 +56,17 @@ function added(event: string, requests: readonly MessagesRequest[]): number[] {
   return timesShown(requests, `${event} hook additional context: Ambient signals:`);
 }
 
+/** The script that says that CI is red, and its arguments. */
+const RED = [
+  "fire.mts",
+  "--key",
+  "ci:main",
+  "--summary",
+  "CI on main is failing",
+  "--repo",
+  "acme/api",
+] as const;
+
 const bash = (command: string): Step => ({
   text: "Let me look.",
   tools: [{ name: "Bash", input: { command, description: "look" } }],
@@ -138,22 +149,9 @@ describe("in the real Claude Code", () => {
     const { script, session } = await workshop();
     const { code, requests, stderr } = await session(batchHooks(), [
       async () => {
-        await script(
-          "fire.mts",
-          "--key",
-          "ci:main",
-          "--summary",
-          "CI on main is failing",
-          "--repo",
-          "acme/api",
-        );
-        return {
-          text: "Let me look.",
-          tools: ["true", "exit 3", "echo hi"].map((command) => ({
-            name: "Bash",
-            input: { command, description: "look" },
-          })),
-        };
+        await script(...RED);
+        const calls = ["true", "exit 3", "echo hi"];
+        return { tools: calls.map((command) => ({ name: "Bash", input: { command, description: "look" } })) };
       },
       "Done.",
     ]);
@@ -164,29 +162,15 @@ describe("in the real Claude Code", () => {
 
   test("a reminder comes with a call that failed as well", async () => {
     const { script, session } = await workshop();
-    const { code, requests, stderr } = await session(pluginHooks(), [
-      async () => {
-        await script(
-          "fire.mts",
-          "--key",
-          "ci:main",
-          "--summary",
-          "CI on main is failing",
-          "--repo",
-          "acme/api",
-        );
-        return bash("exit 3") as object;
-      },
-      "Done.",
-    ]);
-    assert.equal(code, 0, stderr);
+    const steps: Step[] = [() => script(...RED).then(() => bash("exit 3") as object), "Done."];
+    const { requests } = await session(pluginHooks(), steps);
     assert.deepEqual(added("PostToolUseFailure:Bash", requests), [0, 1]);
   });
 
   test("what waited is told with the prompt of a resumed session", async () => {
     const { script, session } = await workshop();
     const first = await session(pluginHooks(), ["Hello."]);
-    await script("fire.mts", "--key", "ci:main", "--summary", "CI on main is failing", "--repo", "acme/api");
+    await script(...RED);
     const again = await session(pluginHooks(), ["Hello again."], ["--resume", first.sessionId ?? ""]);
     assert.deepEqual(timesShown(again.requests, "what happened: CI on main is failing"), [1]);
     assert.equal(newTexts(again.requests).length, 1);
