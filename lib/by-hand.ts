@@ -154,7 +154,7 @@ export async function readEnvelope(file: string | undefined): Promise<Record<str
  * brings none.
  */
 export function resolvingText(
-  flags: { summary?: string | undefined; event?: string | undefined },
+  flags: { summary?: string | undefined },
   event: Envelope | undefined,
   signal: Signal | undefined,
 ): Envelope | undefined {

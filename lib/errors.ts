@@ -16,6 +16,13 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** A write into the store that failed, and left everything as it was. */
+export function cannotWrite(dir: string, error: unknown): SignalsError {
+  return new SignalsError(`inbox: cannot write in ${dir} (${codeOf(error)}); nothing was changed`, {
+    cause: error,
+  });
+}
+
 /** The system's error code, such as `ENOENT`, or undefined for other errors. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;

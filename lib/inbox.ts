@@ -13,7 +13,7 @@ import {
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
-import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { cannotWrite, codeOf, messageOf, SignalsError } from "./errors.ts";
 import { shed } from "./garbage.ts";
 import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts";
 import { Fenced, withLock } from "./lock.ts";
@@ -135,11 +135,7 @@ function finish<T>(dir: string, { checkIn }: Transaction<T>, result: Result<T>):
     if (checkIn) writeHeartbeat(dir, checkIn, Date.parse(result.now));
   } catch (error) {
     // A document that was written has it too, and stands: then nothing may fail any more.
-    if (!result.changed) {
-      throw new SignalsError(`inbox: cannot write in ${dir} (${codeOf(error)}); nothing was changed`, {
-        cause: error,
-      });
-    }
+    if (!result.changed) throw cannotWrite(dir, error);
   }
   return result;
 }
@@ -199,9 +195,7 @@ function commit<T>(dir: string, stage: string, result: Result<T>): void {
   } catch (error) {
     // Whoever took over removed our directory, and what we read may be out of date.
     if (codeOf(error) === "ENOENT") throw new Fenced();
-    throw new SignalsError(`inbox: cannot write in ${dir} (${codeOf(error)}); nothing was changed`, {
-      cause: error,
-    });
+    throw cannotWrite(dir, error);
   }
   try {
     sweepHeartbeats(dir, (id) => findSession(doc, id) !== undefined, Date.parse(result.now), stale_after);
@@ -276,10 +270,13 @@ async function readConfig(dir: string, stamp: string): Promise<ConfigFile> {
     const { parseConfig } = await import("./config.ts");
     return { stamp, policy: { stamp, config: parseConfig(readFileSync(path, "utf8"), path) } };
   } catch (error) {
-    const fault =
-      error instanceof SignalsError ? error.message : `${path}: cannot be read (${codeOf(error)})`;
-    return { stamp, fault };
+    return { stamp, fault: faultText(path, error) };
   }
+}
+
+/** What is wrong with a config.toml whose reading threw this. */
+export function faultText(path: string, error: unknown): string {
+  return error instanceof SignalsError ? error.message : `${path}: cannot be read (${codeOf(error)})`;
 }
 
 /** A broken file never un-mutes anything: the last valid policy stays, beside what is wrong now. */

@@ -87,7 +87,7 @@ export function fire(doc: Document, report: FireReport, now: Time): readonly [Do
 
   const reports = recordReport(signal.reports, "fire", envelope, now);
   const later = expires_at > signal.expires_at ? expires_at : signal.expires_at;
-  const trust = TRUST[signature] > TRUST[signal.trust] ? signature : signal.trust;
+  const trust = strongest(signal.trust, signature);
   const moved = { ...card, state: "fired" as const, trust, reports };
 
   if (signal.state !== "fired") {
@@ -95,7 +95,7 @@ export function fire(doc: Document, report: FireReport, now: Time): readonly [Do
     const next = nextGeneration(signal, { ...moved, hints: wanted, fired_at: now, expires_at }, now);
     return [putSignal(doc, next), "refired"];
   }
-  const confirms = TRUST[signature] > TRUST[signal.trust];
+  const confirms = trust !== signal.trust;
   if (confirms || severityRank(severity) > severityRank(signal.severity)) {
     // It got worse, it did not move: who was told of it hears that too.
     const kept = hasHints(signal.hints) ? signal.hints : hints;
@@ -126,7 +126,7 @@ export function resolve(
 
   // Also recorded on a settled signal: an older fire that arrives after this resolve is out of date.
   const reports = recordReport(signal.reports, "resolve", report.envelope, now);
-  const trust = TRUST[signature] > TRUST[signal.trust] ? signature : signal.trust;
+  const trust = strongest(signal.trust, signature);
   if (signal.state !== "fired") {
     const same = reports === signal.reports && trust === signal.trust;
     return [same ? doc : putSignal(doc, { ...signal, reports, trust }), "already_settled", signal];
@@ -186,6 +186,11 @@ export function nextGeneration(signal: Signal, change: Partial<Signal>, now: Tim
 /** The newest generation that was leased to any session, and to whom. */
 function lastTold(signal: Signal): Told | undefined {
   return [...signal.told].sort((a, b) => a.generation - b.generation || (a.at < b.at ? -1 : 1)).at(-1);
+}
+
+/** What is known once is known for good: only stronger evidence takes its place. */
+function strongest(known: Signature, reported: Signature): Signature {
+  return TRUST[reported] > TRUST[known] ? reported : known;
 }
 
 function hasHints(hints: Hints): boolean {

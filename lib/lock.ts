@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { lockSync, unlockSync } from "lockfile";
-import { codeOf, SignalsError } from "./errors.ts";
+import { cannotWrite, codeOf, SignalsError } from "./errors.ts";
 import { timeOf } from "./time.ts";
 
 /** How long a transaction tries before it gives up: well inside a hook's timeout. */
@@ -139,9 +139,7 @@ function enterStaging(dir: string): string {
       if (other !== name) evict(join(root, other));
     }
   } catch (error) {
-    throw new SignalsError(`inbox: cannot write in ${root} (${codeOf(error)}); nothing was changed`, {
-      cause: error,
-    });
+    throw cannotWrite(root, error);
   }
   return join(root, name);
 }

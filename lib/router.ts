@@ -52,7 +52,7 @@ export function destination(signal: Signal, doc: Document, now: Time, rule: Rule
   const hold = policyHold(doc, signal, now);
   if (hold) return { hold };
 
-  const kept = keeper(signal, stepsFor(signal, doc, now), doc, now);
+  const kept = keeper(signal, doc, now);
   if (kept && signal.assigned?.generation === signal.generation) return kept;
 
   // How it ended concerns the session that was told it had begun.
@@ -109,14 +109,19 @@ function stepsByHints(signal: Signal, doc: Document, now: Time): Session[][] {
  * still suits it; then it moves only from a session that was silent for a lease window, and only to one that is
  * responsive and suits as well or better. So a reminder does not bounce between sessions.
  */
-function keeper(signal: Signal, steps: Session[][], doc: Document, now: Time): Destination | undefined {
+function keeper(signal: Signal, doc: Document, now: Time): Destination | undefined {
   if (signal.assigned === undefined) return undefined;
   const { session: id, generation } = signal.assigned;
   const session = findSession(doc, id);
   if (session === undefined || !isLive(doc, session, now)) return undefined;
+  // Most often so, and then nobody else need be looked at.
+  const responsive = isResponsive(doc, session, now);
+  if (responsive && generation === signal.generation) return { session: id };
+
+  const steps = stepsFor(signal, doc, now);
   const step = steps.findIndex((candidates) => candidates.includes(session));
   if (step < 0 && generation !== signal.generation) return undefined;
-  if (isResponsive(doc, session, now)) return { session: id };
+  if (responsive) return { session: id };
   const others = steps.slice(0, step < 0 ? steps.length : step + 1).flat();
   return others.some((other) => isResponsive(doc, other, now)) ? undefined : { session: id };
 }

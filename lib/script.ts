@@ -16,7 +16,7 @@ export interface Cli<F extends Flags> {
   /** The inbox directory: `--dir`, else the environment's, else the default. */
   dir: string;
   json: boolean;
-  /** `-v`: times as they are instead of how long ago. */
+  /** `-v`: times on the person's own clock instead of how long ago. */
   verbose: boolean;
 }
 

@@ -1,8 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeConfig, type Values, valuesOf } from "./config.ts";
-import { codeOf, SignalsError } from "./errors.ts";
-import { readDocument } from "./inbox.ts";
+import { faultText, readDocument } from "./inbox.ts";
 
 /** The configuration in force in an inbox directory, for people. */
 export interface Settings {
@@ -22,8 +21,7 @@ export function settingsOf(dir: string): Settings {
     const text = exists ? readFileSync(file, "utf8") : undefined;
     return { file, exists, fault: null, values: describeConfig(text, file).values };
   } catch (error) {
-    const fault =
-      error instanceof SignalsError ? error.message : `${file}: cannot be read (${codeOf(error)})`;
+    const fault = faultText(file, error);
     const { policy } = readDocument(dir, new Date().toISOString());
     return { file, exists, fault, values: policy ? valuesOf(policy.config, () => "last valid version") : {} };
   }

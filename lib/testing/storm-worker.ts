@@ -1,11 +1,12 @@
 import fs, { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Document, Envelope, Severity } from "../document.ts";
+import type { Document, Severity } from "../document.ts";
 import { SignalsError } from "../errors.ts";
 import { look, transact } from "../inbox.ts";
 import { type FireReport, fire, resolve } from "../lifecycle.ts";
 import type { Time } from "../time.ts";
+import { card } from "./build.ts";
 
 /** What a worker process is to do: see the function of that name. */
 export type Job =
@@ -93,25 +94,7 @@ export function report(
   severity: Severity = "info",
   hints: FireReport["hints"] = {},
 ): FireReport {
-  const envelope: Envelope = {
-    schema: "harn.triage_event.v1",
-    id: `triage_evt_${key}`,
-    provider: "storm",
-    source_kind: "test",
-    source_id: key,
-    source_url: "https://example.com/storm",
-    actors: [],
-    summary: `The condition ${key} holds`,
-    why_it_matters: "Nothing that was acknowledged may be lost",
-    proposed_action: "Count it",
-    urgency: "normal",
-    priority: "p2",
-    confidence: 1,
-    related_refs: [],
-    dedupe_key: key,
-    privacy: { redacted: false, raw_payload_retained: false, contains_sensitive: false, flags: [] },
-    action_intents: [],
-  };
+  const envelope = card({ provider: "storm", summary: `The condition ${key} holds`, dedupe_key: key });
   return { key, severity, envelope, producer: "storm", signature: "local", origin: "self", hints };
 }
 
