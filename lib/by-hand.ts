@@ -94,7 +94,7 @@ function checkFlags(flags: FireFlags): void {
   }
   const { session, "source-url": url } = flags;
   if (session !== undefined && !isSessionId(session)) {
-    throw new UsageError(`--session: ${session}: is no session id; scripts/sessions.mts lists them`);
+    throw new UsageError(`--session: ${session}: is no session id; signals sessions lists them`);
   }
   if (url !== undefined && !isLink(url)) {
     throw new UsageError(`--source-url: ${url}: is no http(s) or file: URL; write it whole`);

@@ -1,7 +1,11 @@
 /** What the admin scripts are made of: `ambient-signals/cli`. */
 
+export { writeBundles } from "./bundle.ts";
 export { FIRE_FLAGS, fireReport, readEnvelope, repositoryFrom, resolvingText } from "./by-hand.ts";
+export { commands, takeCommand, unknownCommand } from "./command.ts";
+export { copyEntry, settingsFor } from "./copy.ts";
 export { findSession, findSignal, isOwed } from "./document.ts";
+export { entryNamed } from "./entries.ts";
 export { parseEnvelope } from "./envelope.ts";
 export { SignalsError, UsageError } from "./errors.ts";
 export { look, transact } from "./inbox.ts";

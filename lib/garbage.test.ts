@@ -165,7 +165,7 @@ describe("a full inbox", () => {
       () => inbox.fire(1),
       new SignalsError(
         "fire k: refused, the inbox is full: all of max_signals = 2 are fired; " +
-          "resolve some (scripts/list.mts shows them) or raise the cap in config.toml",
+          "resolve some (signals list shows them) or raise the cap in config.toml",
       ),
     );
     assert.equal(inbox.doc, doc);

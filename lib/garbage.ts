@@ -65,7 +65,7 @@ export function makeRoom(doc: Document, fresh: Signal): Document {
         : `fired signals take all of max_bytes = ${max_bytes}`;
     throw new SignalsError(
       `fire ${fresh.key}: refused, the inbox is full: ${cap}; ` +
-        "resolve some (scripts/list.mts shows them) or raise the cap in config.toml",
+        "resolve some (signals list shows them) or raise the cap in config.toml",
     );
   }
   return room.doc;

@@ -597,7 +597,7 @@ describe("the directory", () => {
       const dir = freshDir();
       mkdirSync(dir);
       chmodSync(dir, mode);
-      const message = `inbox: other users can write in ${dir}; run: chmod 700 '${dir}'`;
+      const message = `inbox: other users can write in ${dir}; run: chmod 700 ${dir}`;
       assert.equal(await refusal(fireKey(dir, "k")), message);
       assert.equal(await refusal(look(dir)), message);
       assert.deepEqual(readdirSync(dir), []);
@@ -908,7 +908,7 @@ describe("a config.toml", () => {
           status: "held",
           attempt: 0,
           reason: "config.toml has never been valid",
-          release: "mend it: scripts/config.mts shows where",
+          release: "mend it: signals config shows where",
         },
       ],
     );

@@ -1,25 +1,16 @@
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
 import { cannotWrite, codeOf, messageOf, SignalsError } from "./errors.ts";
+import { writeDurably } from "./file.ts";
 import { shed } from "./garbage.ts";
 import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts";
 import { Fenced, withLock } from "./lock.ts";
 import { configOf, DEFAULTS } from "./policy.ts";
 import { putSession } from "./session.ts";
 import { structuralFault } from "./shape.ts";
+import { shellWord } from "./text.ts";
 import { type Time, timeOf } from "./time.ts";
 import { type Applied, apply, type Transaction } from "./transaction.ts";
 
@@ -154,7 +145,7 @@ export function readDocument(dir: string, now: Time): Document {
       cause: error,
     });
   }
-  const aside = `it was left as it is; to start afresh: mv ${quoted(path)} ${quoted(`${path}.broken`)}`;
+  const aside = `it was left as it is; to start afresh: mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`;
   let doc: unknown;
   try {
     doc = JSON.parse(text);
@@ -171,11 +162,6 @@ export function readDocument(dir: string, now: Time): Document {
   const fault = structuralFault(doc);
   if (fault) throw new SignalsError(`inbox: ${path} is not valid: ${fault}; ${aside}`);
   return doc as Document;
-}
-
-/** A path as one word of a shell. */
-function quoted(path: string): string {
-  return `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 /** Writes the document beside the old one and moves it into place, all or nothing. */
@@ -204,17 +190,6 @@ function commit<T>(dir: string, stage: string, result: Result<T>): void {
   }
 }
 
-function writeDurably(path: string, text: string): void {
-  const file = openSync(path, "wx", 0o600);
-  try {
-    const bytes = Buffer.from(text);
-    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
 /**
  * Refuses a directory that somebody else could write into, also for reading: what it holds would be theirs to say.
  * With `make`, an absent one is made, and one that others can read is made private.
@@ -228,7 +203,7 @@ function checkDirectory(dir: string, { make }: { make: boolean }): void {
       throw new SignalsError(`inbox: ${dir} belongs to another user; use a directory of your own`);
     }
     if (stat.mode & 0o022) {
-      throw new SignalsError(`inbox: other users can write in ${dir}; run: chmod 700 ${quoted(dir)}`);
+      throw new SignalsError(`inbox: other users can write in ${dir}; run: chmod 700 ${shellWord(dir)}`);
     }
     // One that is read-only stays so.
     if (make && stat.mode & 0o055) chmodSync(dir, stat.mode & 0o700);

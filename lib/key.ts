@@ -38,7 +38,7 @@ export function signalNamed(doc: Document, name: string, forChange = false): Sig
 export function requireSignal(doc: Document, name: string): Signal {
   const signal = signalNamed(doc, name);
   if (signal) return signal;
-  throw new SignalsError(`KEY: ${name}: no such signal; scripts/list.mts --all shows them`);
+  throw new SignalsError(`KEY: ${name}: no such signal; signals list --all shows them`);
 }
 
 function lastPart(key: string): string {

@@ -58,7 +58,7 @@ export function configOf(doc: Document): Config {
  */
 export function policyHold(doc: Document, signal: Signal, now: Time): Hold | undefined {
   if (doc.policy === undefined) {
-    return { reason: "config.toml has never been valid", release: "mend it: scripts/config.mts shows where" };
+    return { reason: "config.toml has never been valid", release: "mend it: signals config shows where" };
   }
   const { mute, min_severity } = doc.policy.config;
   const muting = mute.find((candidate) => mutes(candidate, signal, now));

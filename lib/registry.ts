@@ -45,7 +45,7 @@ export function endByHand(id: string, { register, harness, cwd, role }: ByHand):
   return {
     change: (doc, now) => {
       if (!findSession(doc, id)) {
-        throw new SignalsError(`--end: ${id}: no such session; scripts/sessions.mts lists them`);
+        throw new SignalsError(`--end: ${id}: no such session; signals sessions lists them`);
       }
       return [endSession(doc, id, now), undefined];
     },

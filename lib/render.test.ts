@@ -274,7 +274,7 @@ describe("a field that is too long", () => {
   });
 
   test("source_url is not shown, but how to see it", () => {
-    const instead = "(longer than fits here; scripts/show.mts prints it in full)";
+    const instead = "(longer than fits here; signals show prints it in full)";
     const base = "https://x.y/";
     const url = (length: number) => base + "p".repeat(length - base.length);
     assert.equal(rendered("source_url", url(500)), url(500));

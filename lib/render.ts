@@ -80,7 +80,7 @@ function source(url: string): string {
   const whole = escapeAndCap(url, Number.MAX_SAFE_INTEGER);
   return Buffer.byteLength(whole) <= CAPS.source
     ? whole
-    : "(longer than fits here; scripts/show.mts prints it in full)";
+    : "(longer than fits here; signals show prints it in full)";
 }
 
 function toSeconds(time: string): string {

@@ -83,9 +83,9 @@ export function indented(text: string): void {
   writeOut(`    ${clean(text)}`);
 }
 
-/** One line about the run itself, on stderr. */
+/** One line about the run itself, on stderr; it may be indented. */
 export function note(text: string): void {
-  process.stderr.write(`${clean(text)}\n`);
+  process.stderr.write(`${/^ */.exec(text)?.[0]}${clean(text)}\n`);
 }
 
 /** The one JSON document of a `--json` run: nothing of its strings is lost, and none of it can harm a terminal. */

@@ -92,3 +92,8 @@ export function wrap(line: string, width: number): string[] {
   }
   return lines;
 }
+
+/** Text as one word of a POSIX shell, quoted where it needs to be. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

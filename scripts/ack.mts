@@ -2,7 +2,7 @@
 /**
  * Acks a lease by hand: the reminder with this token has reached the model.
  *
- *   usage    npx tsx scripts/ack.mts TOKEN
+ *   usage    signals ack TOKEN
  *
  * Reads    TOKEN, of a lease that a hook took.
  * Prints   what became of it; --json for {key, generation, acked}.
@@ -34,7 +34,7 @@ await runScript(import.meta.url, { required: ["TOKEN"] }, async ({ args, dir, js
     throw new SignalsError(
       signal
         ? `TOKEN: ${token}: is a signal's key, not a lease's token; to silence it add a [[mute]] to config.toml, ` +
-            `to end it: scripts/resolve.mts ${shortKey(signal.key)}`
+            `to end it: signals resolve ${shortKey(signal.key)}`
         : `TOKEN: ${token}: unknown, or its lease has lapsed; nothing was changed`,
     );
   }

@@ -2,7 +2,7 @@
 /**
  * Shows the effective configuration, where each value comes from, and what is wrong with the file.
  *
- *   usage    npx tsx scripts/config.mts
+ *   usage    signals config
  *
  * Reads    config.toml in the inbox directory, which need not exist.
  * Prints   one line a setting; --json for {file, exists, fault, values}.

@@ -2,13 +2,13 @@
 /**
  * Shows what this is: plays the whole story with the real hooks, or one scenario against the rules.
  *
- *   usage    npx tsx scripts/demo.mts [SCENARIO] [--step]
- *   example  npx tsx scripts/demo.mts a-killed-hook-loses-nothing --step
+ *   usage    signals demo [SCENARIO] [--step]
+ *   example  signals demo a-killed-hook-loses-nothing --step
  *
  * Reads    real payloads from fixtures/claude-code, scenarios from fixtures/scenarios; --step waits for Enter.
  * Prints   each step, and the exact text that a model is shown.
  * Exits    0 told to the end, 1 a step failed or there is no such scenario, 2 wrong arguments.
- * Needs    nothing: the story runs in a throw-away inbox, a scenario in none.
+ * Needs    the package's other files beside it. The story runs in a throw-away inbox, a scenario in none.
  */
 import { createInterface } from "node:readline/promises";
 import { indented, line, nearest, note, runScript, SignalsError, wrap } from "ambient-signals/cli";

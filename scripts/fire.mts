@@ -2,7 +2,7 @@
 /**
  * Fires a signal: a condition holds that a running session should hear of.
  *
- *   usage     npx tsx scripts/fire.mts --summary TEXT [flags], or --event FILE (- for stdin) [flags]
+ *   usage     signals fire --summary TEXT [flags], or --event FILE (- for stdin) [flags]
  *   content   --summary --source-url --why --action --severity info|warning|urgent --expires 2h|TIME --one-shot
  *   identity  --key, or --provider --kind --id; --producer says who reports
  *   hints     --repo OWNER/NAME --cwd DIR --session ID, else the current directory; --no-hint for none

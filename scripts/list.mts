@@ -2,7 +2,7 @@
 /**
  * Lists the signals that are fired or still owed to a session, and where the news of each stands.
  *
- *   usage    npx tsx scripts/list.mts [--all] [--state fired|resolved|expired] [--repo OWNER/NAME] [--session ID]
+ *   usage    signals list [--all] [--state fired|resolved|expired] [--repo OWNER/NAME] [--session ID]
  *
  * Reads    the inbox, and changes nothing in it.
  * Prints   two lines a signal, newest last; --json for an array; -v for exact times; --all adds the settled ones.

@@ -2,7 +2,7 @@
 /**
  * Lists what is still owed: news that no session has confirmed yet.
  *
- *   usage    npx tsx scripts/pending.mts [--session ID]
+ *   usage    signals pending [--session ID]
  *
  * Reads    the inbox, and changes nothing in it.
  * Prints   two lines a signal, in the order of delivery; --json for an array; -v for exact times.

@@ -2,8 +2,8 @@
 /**
  * Resolves a signal: its condition is over, and who was told of it is told so.
  *
- *   usage    npx tsx scripts/resolve.mts KEY [--summary TEXT] [--producer NAME]
- *            npx tsx scripts/resolve.mts [KEY] --event FILE (- for stdin)
+ *   usage    signals resolve KEY [--summary TEXT] [--producer NAME]
+ *            signals resolve [KEY] --event FILE (- for stdin)
  *
  * Reads    KEY: the whole key, or the first digits of a computed one, as people are shown it.
  * Prints   what became of it; --json for {key, outcome, generation}.
@@ -36,7 +36,7 @@ await runScript(import.meta.url, { flags: FLAGS, optional: ["KEY"] }, async ({ f
   const given = await readEnvelope(flags.event);
   const event = given && parseEnvelope(given);
   const name = args[0] ?? event?.dedupe_key;
-  if (!name) throw new UsageError("KEY: is missing; scripts/list.mts shows the keys");
+  if (!name) throw new UsageError("KEY: is missing; signals list shows the keys");
 
   const { value } = await transact(
     dir,

@@ -109,10 +109,7 @@ test("an envelope brings the key and the text; a flag wins, and a refusal change
     resolve(["ci:main", "--summary", "x".repeat(2001)]),
     resolve(["--event", "-"], "[]"),
   ]);
-  assert.deepEqual(
-    [none.code, none.stderr],
-    [2, "error: KEY: is missing; scripts/list.mts shows the keys\n"],
-  );
+  assert.deepEqual([none.code, none.stderr], [2, "error: KEY: is missing; signals list shows the keys\n"]);
   assert.equal(long.code, 1);
   assert.match(long.stderr, /^error: envelope: summary is longer than 2000 characters[^\n]*\n$/);
   assert.equal(garbage.code, 1);

@@ -2,9 +2,9 @@
 /**
  * Lists the agent sessions that have announced themselves; adds or removes one by hand.
  *
- *   usage    npx tsx scripts/sessions.mts
- *            npx tsx scripts/sessions.mts --register ID --harness NAME --cwd DIR [--role ROLE]
- *            npx tsx scripts/sessions.mts --end ID
+ *   usage    signals sessions
+ *            signals sessions --register ID --harness NAME --cwd DIR [--role ROLE]
+ *            signals sessions --end ID
  *
  * Reads    the inbox.
  * Prints   one line a session; --json for an array; -v for exact times.

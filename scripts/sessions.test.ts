@@ -77,7 +77,7 @@ test("sessions are added, listed and ended by hand, and what waited for one goes
 
   const before = JSON.stringify(doc());
   const refusals: [args: string[], code: number, line: string][] = [
-    [["--end", id], 1, `--end: ${id}: no such session; scripts/sessions.mts lists them`],
+    [["--end", id], 1, `--end: ${id}: no such session; signals sessions lists them`],
     [["--end", "ada", "--register", "b"], 2, "--end: ada: stands alone; leave out the flags of --register"],
   ];
   await Promise.all(

@@ -2,7 +2,7 @@
 /**
  * Shows one signal in full, and the exact reminder that a session would see.
  *
- *   usage    npx tsx scripts/show.mts KEY
+ *   usage    signals show KEY
  *
  * Reads    KEY: the whole key, or an unambiguous beginning of its last part, as people are shown it.
  * Prints   every field, then the reminder; --json for one signal with its reminder.

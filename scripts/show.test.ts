@@ -60,7 +60,7 @@ test("a signal is shown in full, with the very reminder that a session is shown"
   assert.match(people.stdout, /^delivery: held: no session; [^\n]+\n\nAmbient signals: 1 signal /m);
   assert.ok(people.stdout.endsWith(`\n\n${reminder}\n`));
 
-  const unknown = "KEY: 0000: no such signal; scripts/list.mts --all shows them";
+  const unknown = "KEY: 0000: no such signal; signals list --all shows them";
   assert.deepEqual([none.code, none.stdout, none.stderr], [1, "", `error: ${unknown}\n`]);
   assert.deepEqual([missing.code, missing.stderr], [2, "error: KEY: is missing; --help shows the usage\n"]);
 

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+
+export { tempDirectory } from "./temp.ts";
 
 /** The root of the repository. */
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -51,19 +51,3 @@ export async function run(
   const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
   return { code, signal, ...output };
 }
-
-/** A fresh directory, removed when the process ends, also by Ctrl-C. */
-export function tempDirectory(name = "ambient-signals"): string {
-  if (temporary.length === 0) {
-    process.once("SIGINT", () => process.exit(130));
-    process.once("SIGTERM", () => process.exit(143));
-    process.on("exit", () => {
-      for (const dir of temporary) rmSync(dir, { recursive: true, force: true });
-    });
-  }
-  const dir = mkdtempSync(join(tmpdir(), `${name}-`));
-  temporary.push(dir);
-  return dir;
-}
-
-const temporary: string[] = [];

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { parse } from "yaml";
 import * as z from "zod";
 import { parseConfig } from "../config.ts";
 import { type Document, emptyDocument, findSignal, ORIGINS, SEVERITIES } from "../document.ts";
+import { home } from "../entries.ts";
 import { parseEnvelope } from "../envelope.ts";
 import { messageOf } from "../errors.ts";
 import { ack, ackAll } from "../lease.ts";
@@ -14,9 +15,6 @@ import { type CheckIn, endSession } from "../session.ts";
 import { parseDuration, plus, type Time } from "../time.ts";
 import { type Applied, apply, type Transaction } from "../transaction.ts";
 import { deliveryOf } from "../view.ts";
-
-/** The scenarios of the repository. */
-export const SCENARIOS = new URL("../../fixtures/scenarios/", import.meta.url);
 
 const START: Time = "2026-11-30T09:00:00.000Z";
 const SIGNATURES = ["unverified", "verified", "local"] as const;
@@ -131,10 +129,11 @@ export interface Played {
 
 /** All scenarios, by name. Throws an error that names the file and the place of what does not fit the format. */
 export function loadScenarios(): Scenario[] {
-  const files = readdirSync(SCENARIOS).filter((name) => name.endsWith(".yaml"));
+  const folder = join(home(), "fixtures", "scenarios");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
   return files.sort().map((file) => {
     const name = basename(file, ".yaml");
-    const parsed = Scenario.safeParse(parse(readFileSync(new URL(file, SCENARIOS), "utf8")));
+    const parsed = Scenario.safeParse(parse(readFileSync(join(folder, file), "utf8")));
     if (!parsed.success) throw new Error(`fixtures/scenarios/${file}: ${z.prettifyError(parsed.error)}`);
     return { ...parsed.data, name };
   });

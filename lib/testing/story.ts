@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "zx";
-import { ROOT, tempDirectory } from "./process.ts";
+import { entryNamed, home as packageHome, runnerOf } from "../entries.ts";
+import { tempDirectory } from "./temp.ts";
 
 /** One step of the story: what happens, what is run for it, and what that printed. */
 export interface StoryStep {
@@ -22,21 +23,25 @@ export async function* story(): AsyncGenerator<StoryStep> {
   // Nothing of a session that this may run in.
   const outside = Object.entries(process.env).filter(([name]) => !/^(CLAUDE|HARN_)/.test(name));
   const env = { ...Object.fromEntries(outside), HARN_EXT_SIGNALS_DIR: join(home, "signals") };
-  const here = $({ cwd: ROOT, env, quiet: true });
-  const tsx = ["--import", import.meta.resolve("tsx")];
+  const here = $({ cwd: home, env, quiet: true });
 
   const script = async (what: string, name: string, ...args: string[]): Promise<StoryStep> => {
-    const { stdout } = await here`${process.execPath} ${tsx} ${join("scripts", name)} ${args}`;
+    const { stdout } = await here`${process.execPath} ${runnerOf(entryNamed(`scripts/${name}`))} ${args}`;
     const shown = args.map((arg) => (/\s/.test(arg) ? `"${arg}"` : arg)).join(" ");
-    return { what, ran: `scripts/${name} ${shown}`, printed: stdout.trim() };
+    return { what, ran: `signals ${name} ${shown}`, printed: stdout.trim() };
   };
   const hook = async (what: string, name: string, event: string): Promise<StoryStep> => {
     const file = `fixtures/claude-code/${event}.json`;
-    const payload = { ...JSON.parse(readFileSync(join(ROOT, file), "utf8")), cwd: project };
-    const path = `hooks/claude-code/${name}.mts`;
-    const { stdout } = await here({ input: JSON.stringify(payload) })`${process.execPath} ${tsx} ${path}`;
+    const payload = { ...JSON.parse(readFileSync(join(packageHome(), file), "utf8")), cwd: project };
+    const entry = entryNamed(`hooks/claude-code/${name}`);
+    const input = JSON.stringify(payload);
+    const { stdout } = await here({ input })`${process.execPath} ${runnerOf(entry)}`;
     const output = stdout === "" ? {} : JSON.parse(stdout);
-    return { what, ran: `${path} < ${file}`, printed: output.hookSpecificOutput?.additionalContext ?? "" };
+    return {
+      what,
+      ran: `${entry.name} < ${file}`,
+      printed: output.hookSpecificOutput?.additionalContext ?? "",
+    };
   };
 
   const fire = ["--key", "ci:acme/api:main", "--summary", "CI on main of acme/api is failing"];
@@ -53,13 +58,13 @@ export async function* story(): AsyncGenerator<StoryStep> {
     "session-start",
     "SessionStart",
   );
-  yield await script("CI breaks: a script that watches it fires a signal", "fire.mts", ...fire, ...more);
+  yield await script("CI breaks: a script that watches it fires a signal", "fire", ...fire, ...more);
   yield await hook("The agent's next tool call ends: the hook tells it", "post-tool-use", "PostToolUse");
-  yield await script("The script looks again, and CI is still red", "fire.mts", ...fire, ...more);
+  yield await script("The script looks again, and CI is still red", "fire", ...fire, ...more);
   yield await hook("The next tool call ends: no news, so silence", "post-tool-use", "PostToolUse");
   yield await script(
     "CI recovers",
-    "resolve.mts",
+    "resolve",
     "ci:acme/api:main",
     "--summary",
     "CI on main of acme/api is green again",

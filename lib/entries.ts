@@ -1,0 +1,76 @@
+import { readdirSync } from "node:fs";
+import { basename, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SignalsError, UsageError } from "./errors.ts";
+import { BUNDLE } from "./header.ts";
+import { nearest } from "./text.ts";
+
+/** A file that people run: a hook, a monitor or a script. */
+export interface Entry {
+  /** Its path in the package without the ending, such as `hooks/claude-code/stop`. */
+  name: string;
+  /** Where it is: source, or a bundle when this runs from a bundle. */
+  file: string;
+}
+
+const FOLDERS = ["hooks", "monitors", "scripts"];
+
+/**
+ * The folder that holds `hooks`, `monitors`, `scripts` and `fixtures`: the package itself, or the bundles' own when
+ * this runs from one. Throws `SignalsError` in a bundle that was copied without the others.
+ */
+export function home(): string {
+  if (!BUNDLE) return fileURLToPath(new URL("..", import.meta.url));
+  const file = fileURLToPath(import.meta.url);
+  const place = `${sep}${BUNDLE.entry.replaceAll("/", sep)}.mjs`;
+  if (file.endsWith(place)) return file.slice(0, -place.length);
+  throw new SignalsError(
+    `${basename(BUNDLE.entry)}: ${file}: stands alone, and works only beside the package's other files; run it there`,
+  );
+}
+
+/** All entry files, by name. Throws like `home`. */
+export function entries(): Entry[] {
+  const ending = BUNDLE ? ".mjs" : ".mts";
+  const walk = (folder: string): Entry[] =>
+    list(join(home(), folder)).flatMap((item) => {
+      const name = `${folder}/${item.name}`;
+      if (item.isDirectory()) return walk(name);
+      return name.endsWith(ending) ? [{ name: name.slice(0, -ending.length), file: join(home(), name) }] : [];
+    });
+  return FOLDERS.flatMap(walk).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function list(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // Not every package has every folder.
+    return [];
+  }
+}
+
+/**
+ * The entry that a person means: its name, or as much of its end as says which, with or without the file's ending.
+ * Throws `UsageError` that lists the candidates, or the nearest name, when it says none or several.
+ */
+export function entryNamed(text: string): Entry {
+  const wanted = text.replace(/^\.?\/+|\.m[tj]s$/g, "");
+  const all = entries();
+  const found = all.filter(({ name }) => name === wanted || name.endsWith(`/${wanted}`));
+  if (found.length === 1 && found[0]) return found[0];
+  if (found.length > 1) {
+    throw new UsageError(`NAME: ${text}: could be any of ${found.map(({ name }) => name).join(", ")}`);
+  }
+  const meant = nearest(
+    basename(wanted),
+    all.map(({ name }) => basename(name)),
+  );
+  const help = meant ? `did you mean ${meant}?` : "signals lists them";
+  throw new UsageError(`NAME: ${text}: there is no such file in the package; ${help}`);
+}
+
+/** How an entry is run: node's first arguments, then the file. */
+export function runnerOf({ file }: Entry): string[] {
+  return BUNDLE ? [file] : ["--import", import.meta.resolve("tsx"), file];
+}
