@@ -27,7 +27,7 @@ export interface Document {
 }
 
 export const SCHEMA = "ambient-signals.inbox";
-export const VERSION = 1;
+export const VERSION = 2;
 
 export const SEVERITIES = ["info", "warning", "urgent"] as const;
 export type Severity = (typeof SEVERITIES)[number];
@@ -126,8 +126,6 @@ export interface Session {
   transcript_path?: string | undefined;
   attended?: boolean | undefined;
   pid?: number | undefined;
-  /** The version of a broken config.toml that this session's person was told of. */
-  warned?: string | undefined;
 }
 
 export type SessionState = "busy" | "idle" | "waiting" | "parked";

@@ -19,7 +19,8 @@ const LARGEST_EVENT = 256 * 1024 * 1024;
 
 /**
  * The event on a stream, taken as complete as soon as it is one JSON object: some clients never close their end.
- * Undefined for nothing at all, and after three seconds without a byte. Throws `SignalsError` for what is no event.
+ * Undefined for nothing at all, and after three seconds without a byte. Throws `SignalsError` for what is no event, or
+ * too large to be one.
  */
 export async function readEvent(stream: NodeJS.ReadStream): Promise<HookEvent | undefined> {
   const text = await readObject(stream);
@@ -35,7 +36,7 @@ export async function readEvent(stream: NodeJS.ReadStream): Promise<HookEvent | 
 
 /** The text up to the end of the first whole object, or of the stream. */
 function readObject(stream: NodeJS.ReadStream): Promise<string | undefined> {
-  return new Promise((done) => {
+  return new Promise((done, fail) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const closes = braceCounter();
@@ -47,8 +48,12 @@ function readObject(stream: NodeJS.ReadStream): Promise<string | undefined> {
       silence = setTimeout(giveUp, SILENCE_MS);
       chunks.push(chunk);
       size += chunk.length;
-      if (size > LARGEST_EVENT) giveUp();
-      else if (closes(chunk)) finish();
+      if (size > LARGEST_EVENT) {
+        clearTimeout(silence);
+        fail(
+          new SignalsError(`stdin: an event of more than ${LARGEST_EVENT >> 20} MiB; nothing was delivered`),
+        );
+      } else if (closes(chunk)) finish();
     });
     stream.on("end", finish);
     stream.on("error", giveUp);

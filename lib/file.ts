@@ -1,4 +1,5 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { codeOf } from "./errors.ts";
 
 /** Writes a file that must not be there yet, and waits until the disk has it. Throws the system's error. */
 export function writeDurably(path: string, text: string, mode = 0o600): void {
@@ -6,8 +7,7 @@ export function writeDurably(path: string, text: string, mode = 0o600): void {
   try {
     // Whatever the umask says.
     if (mode !== 0o600) fchmodSync(file, mode);
-    const bytes = Buffer.from(text);
-    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+    writeAll(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -26,5 +26,21 @@ export function replaceFile(path: string, text: string, mode: number): void {
   } catch (error) {
     rmSync(beside, { force: true });
     throw error;
+  }
+}
+
+/**
+ * Writes all of a text before it returns, also into a pipe that is full for the moment. Throws the system's error, such
+ * as when nobody reads any more.
+ */
+export function writeAll(file: number, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let written = 0; written < bytes.length; ) {
+    try {
+      written += writeSync(file, bytes, written);
+    } catch (error) {
+      if (codeOf(error) !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
   }
 }

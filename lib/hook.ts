@@ -1,13 +1,17 @@
-import { appendFileSync, writeSync } from "node:fs";
+import { appendFileSync } from "node:fs";
+import { basename } from "node:path";
 import { locate } from "./checkout.ts";
 import { debugStack } from "./debug.ts";
-import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { messageOf, SignalsError } from "./errors.ts";
 import { type HookEvent, readEvent } from "./event.ts";
+import { meetsFirst, recordFailure } from "./failure.ts";
+import { writeAll } from "./file.ts";
 import { headerOf, versionText } from "./header.ts";
-import { inboxDirectory, type Result, transact } from "./inbox.ts";
+import { checkDirectory, inboxDirectory, type Result, transact } from "./inbox.ts";
 import { ackAll, type Reminder } from "./lease.ts";
 import { type CheckIn, endSession } from "./session.ts";
 import { clean, safeJson } from "./text.ts";
+import { timeOf } from "./time.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** One run of a hook, from the client's event to the last ack. */
@@ -46,27 +50,64 @@ export async function runHook(
   if (process.env["HARN_EXT_SIGNALS_OFF"] === "1") process.exit(0);
 
   // What the person is to know, kept until the one object that a hook may print.
-  let notice: string | undefined;
+  const notices: string[] = [];
   let event: HookEvent | undefined;
   let printed = false;
-  const print = (output: { hookSpecificOutput: object }) => {
+  const print = (output: { hookSpecificOutput?: object }) => {
     printed = true;
-    writeAll(1, safeJson({ ...output, ...(notice && { systemMessage: notice }) }));
+    writeAll(1, safeJson({ ...output, ...(notices.length > 0 && { systemMessage: notices.join(" ") }) }));
   };
   try {
-    const dir = inboxDirectory(dirFlag(given));
     event = await readEvent(process.stdin);
     if (event === undefined) process.exit(0);
-    await work(openHook(event, harness, dir, print, (fault) => (notice = fault)));
+    const dir = inboxDirectory(dirFlag(given));
+    await work(openHook(event, harness, dir, print, (fault) => notices.push(fault)));
   } catch (error) {
-    notice = `ambient-signals: ${clean(messageOf(error))}`;
-    tryWrite(2, `${notice}\n${debugStack(error)}`);
+    const trouble = `ambient-signals: ${clean(messageOf(error))}`;
+    // Nobody may be there to read it: that is no reason to end with another status than 0.
+    attempt(() => writeAll(2, `${trouble}\n${debugStack(error)}`));
+    const dir = attempt(() => inboxDirectory(dirFlag(given))) ?? attempt(() => inboxDirectory());
+    const isNews = remember(dir, { hook: `${harness} ${basename(url)}`, message: trouble }, event);
+    if (isNews && !printed) notices.push(trouble);
   }
   // At a session's end the client takes no output any more.
-  if (notice && !printed && event?.hook_event_name !== "SessionEnd") {
-    tryWrite(1, safeJson({ systemMessage: notice }));
-  }
+  if (notices.length > 0 && !printed && event?.hook_event_name !== "SessionEnd") attempt(() => print({}));
   process.exit(0);
+}
+
+/**
+ * Keeps a failure for `signals doctor`, and says whether the person is to hear of it: once per session is enough. What
+ * is broken may be what would remember that; then only the moments count that come once a turn.
+ */
+function remember(
+  dir: string | undefined,
+  failure: { hook: string; message: string },
+  event: HookEvent | undefined,
+): boolean {
+  const { hook_event_name, session_id: session = "" } = event ?? {};
+  const nowMs = Date.now();
+  const first = attempt(() => {
+    if (dir === undefined) return undefined;
+    // Nothing is written where others could have laid out links for us.
+    checkDirectory(dir, { make: true });
+    recordFailure(dir, { at: timeOf(nowMs), ...failure, event: hook_event_name, session });
+    // Another process, time or position in it does not make it another trouble.
+    return meetsFirst(dir, session, failure.message.replace(/\d+/g, "0"), nowMs);
+  });
+  return first ?? comesOnceATurn(event);
+}
+
+function comesOnceATurn(event: HookEvent | undefined): boolean {
+  return ["SessionStart", "UserPromptSubmit"].includes(event?.hook_event_name ?? "");
+}
+
+/** The result, or undefined when it throws. */
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }
 
 function openHook(
@@ -81,9 +122,10 @@ function openHook(
     async checkIn(state, lease) {
       const transaction = { checkIn: describeSession(event, harness, state), lease };
       const result = await transact<void>(dir, transaction, { onConfigFault: "keep", optimistic: true });
-      if (result.configFault) {
+      const { configFault: fault } = result;
+      if (fault && (meetsFirst(dir, event.session_id, fault.stamp, Date.now()) ?? comesOnceATurn(event))) {
         const meanwhile = result.doc.policy ? "the last valid settings hold" : "every signal is held";
-        notify(clean(`ambient-signals: ${result.configFault} (until then ${meanwhile})`));
+        notify(clean(`ambient-signals: ${fault.message} (until then ${meanwhile})`));
       }
       return result;
     },
@@ -134,26 +176,6 @@ function describeSession(event: HookEvent, harness: string, state: CheckIn["stat
   };
 }
 
-/** Writes all of it before it returns, also into a pipe that is full for the moment. Throws when nobody reads. */
-function writeAll(file: number, text: string): void {
-  const bytes = Buffer.from(text);
-  for (let written = 0; written < bytes.length; ) {
-    try {
-      written += writeSync(file, bytes, written);
-    } catch (error) {
-      if (codeOf(error) !== "EAGAIN") throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-    }
-  }
-}
-
-/** Writes what nobody may be there to read: that is no reason to end with another status than 0. */
-function tryWrite(file: number, text: string): void {
-  try {
-    writeAll(file, text);
-  } catch {}
-}
-
 /** The one flag that a hook has, as `--dir DIR` or `--dir=DIR`. Throws `SignalsError` for any other. */
 function dirFlag(given: readonly string[]): string | undefined {
   const [flag, ...rest] = given;
@@ -166,6 +188,6 @@ function dirFlag(given: readonly string[]): string | undefined {
 }
 
 function exitWith(text: string): never {
-  tryWrite(1, `${text}\n`);
+  attempt(() => writeAll(1, `${text}\n`));
   process.exit(0);
 }

@@ -19,11 +19,13 @@ import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildSync } from "esbuild";
-import type { Document } from "./document.ts";
+import { type Document, VERSION } from "./document.ts";
 import { codeOf, SignalsError } from "./errors.ts";
 import { look, type Options, type Result, readDocument, transact } from "./inbox.ts";
 import { fire, resolve } from "./lifecycle.ts";
 import type { CheckIn } from "./session.ts";
+import { structuralFault } from "./shape.ts";
+import { ROOT } from "./testing/process.ts";
 import {
   type FullReport,
   type Job,
@@ -639,7 +641,7 @@ describe("the directory", () => {
         return [fire(doc, report("k"), now)[0], readdirSync(dir).sort()] as const;
       };
       const { value } = await transact(dir, { change }, THROW);
-      assert.deepEqual(value, ["hook", "inbox.json", "inbox.lock", "seen", "staging"]);
+      assert.deepEqual(value, ["hook", "inbox.json", "inbox.lock", "seen", "staging", "told"]);
       assert.deepEqual(held, []);
       assert.deepEqual(loose(parent), []);
     } finally {
@@ -695,7 +697,12 @@ describe("an inbox.json", () => {
     ["with a time that is none", signal({ expires_at: "soon" }), /is not valid: signals\[0\]\.expires_at/],
     ["with a session never seen", session({ last_seen: "" }), /is not valid: sessions\[0\]\.last_seen/],
     ["stamped with no time", (doc) => ({ ...doc, stamped_at: "now" }), /is not valid: stamped_at/],
-    ["of a newer version", (doc) => ({ ...doc, version: 2 }), /is of version 2 and .* update this copy/],
+    ["of a newer version", (doc) => ({ ...doc, version: 3 }), /is of version 3 and .* update this copy/],
+    [
+      "of an older version, and broken",
+      (doc) => ({ ...doc, version: 1, sessions: 7 }),
+      /is not valid: sessions/,
+    ],
   ];
   for (const [what, make, says] of broken) {
     test(`${what} is refused with the way out, and not touched`, async () => {
@@ -716,12 +723,49 @@ describe("an inbox.json", () => {
         const message = await refusal(attempt());
         assert.match(message, says);
         assert.ok(message.startsWith(`inbox: ${path} is `), message);
-        assert.match(message, /it was left as it is; (to start afresh: mv '|update this copy)/);
+        assert.ok(message.includes("it was left as it is; to start afresh"), message);
+        assert.ok(message.endsWith(`: signals doctor --repair --dir ${dir}`), message);
       }
       assert.equal(bytesIn(dir), bytes);
       assert.deepEqual(leftovers(dir), []);
     });
   }
+
+  describe("of an older version", () => {
+    const VERSIONS = Array.from({ length: VERSION - 1 }, (_, i) => i + 1);
+
+    function dirWith(text: string): string {
+      const dir = freshDir();
+      mkdirSync(dir, { mode: 0o700 });
+      writeFileSync(join(dir, "inbox.json"), text);
+      return dir;
+    }
+    const fixture = (version: number) =>
+      readFileSync(join(ROOT, "fixtures", "inbox", `v${version}.json`), "utf8");
+
+    for (const version of VERSIONS) {
+      test(`${version} is brought up by the first transaction, and kept as it was`, async () => {
+        const text = fixture(version);
+        assert.equal(JSON.parse(text).version, version);
+        const dir = dirWith(text);
+
+        const { doc } = await look(dir);
+        assert.deepEqual([doc.version, bytesIn(dir)], [VERSION, text], "who only looks writes nothing");
+
+        await transact(dir, {}, THROW);
+        assert.equal(readFileSync(join(dir, `inbox.v${version}.json`), "utf8"), text);
+        assert.equal(statSync(join(dir, `inbox.v${version}.json`)).mode & 0o777, 0o600);
+        const after = stored(dir);
+        assert.equal(after.version, VERSION);
+        assert.equal(structuralFault(after), undefined);
+
+        // Once, not at every start.
+        writeFileSync(join(dir, `inbox.v${version}.json`), "");
+        await fireKey(dir, "k");
+        assert.equal(readFileSync(join(dir, `inbox.v${version}.json`), "utf8"), "");
+      });
+    }
+  });
 
   test("keeps fields that this version does not know", async () => {
     const dir = freshDir();
@@ -829,23 +873,23 @@ describe("a config.toml", () => {
     return { dir, path };
   }
 
-  test("that breaks mutes on, and each session is told once of each version", async () => {
+  test("that breaks mutes on, and who keeps running is told what is wrong in which version of the file", async () => {
     const { dir, path } = await mutedInbox();
     assert.deepEqual((await checkInWith(dir, "s1")).reminders, []);
 
     writeFileSync(path, BROKEN);
     const fault = `${path}:4: mute[0].min_severty: unknown key`;
     const told = await checkInWith(dir, "s1");
-    assert.ok(told.configFault?.startsWith(fault), told.configFault);
+    assert.ok(told.configFault?.message.startsWith(fault), told.configFault?.message);
     assert.deepEqual(told.reminders, []);
-    assert.equal((await checkInWith(dir, "s1")).configFault, undefined);
-    assert.ok((await checkInWith(dir, "s2")).configFault?.startsWith(fault));
-    assert.equal((await checkInWith(dir, "s2")).configFault, undefined);
-    assert.equal((await fireKey(dir, "ci:main", KEEP)).configFault, undefined);
+    assert.deepEqual((await checkInWith(dir, "s2")).configFault, told.configFault);
+    assert.deepEqual((await fireKey(dir, "ci:main", KEEP)).configFault, told.configFault);
 
     writeFileSync(path, `${BROKEN}# still broken\n`);
-    assert.ok((await checkInWith(dir, "s1")).configFault?.startsWith(fault));
-    assert.deepEqual((await checkInWith(dir, "s1")).reminders, []);
+    const { configFault, reminders } = await checkInWith(dir, "s1");
+    assert.equal(configFault?.message, told.configFault?.message);
+    assert.notEqual(configFault?.stamp, told.configFault?.stamp);
+    assert.deepEqual(reminders, []);
 
     writeFileSync(path, 'min_severity = "info"\n');
     const mended = await checkInWith(dir, "s1");
@@ -861,7 +905,7 @@ describe("a config.toml", () => {
     rmSync(path);
     symlinkSync(join(dir, "gone.toml"), path);
     const { configFault, reminders } = await checkInWith(dir, "s1");
-    assert.match(configFault ?? "", /config\.toml: cannot be read \(ENOENT\)/);
+    assert.match(configFault?.message ?? "", /config\.toml: cannot be read \(ENOENT\)/);
     assert.deepEqual(reminders, []);
     rmSync(path);
     assert.equal((await checkInWith(dir, "s1")).reminders.length, 1, "removing it is the wish to have none");

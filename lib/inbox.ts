@@ -3,12 +3,13 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
 import { cannotWrite, codeOf, messageOf, SignalsError } from "./errors.ts";
+import { prepareTold, sweepTold } from "./failure.ts";
 import { writeDurably } from "./file.ts";
 import { shed } from "./garbage.ts";
 import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts";
 import { Fenced, withLock } from "./lock.ts";
+import { migrate } from "./migration.ts";
 import { configOf, DEFAULTS } from "./policy.ts";
-import { putSession } from "./session.ts";
 import { structuralFault } from "./shape.ts";
 import { shellWord } from "./text.ts";
 import { type Time, timeOf } from "./time.ts";
@@ -30,8 +31,10 @@ export interface Options {
 
 export interface Result<T> extends Applied<T> {
   now: Time;
-  /** What is wrong with config.toml, the first time this session meets this version of the file. */
-  configFault: string | undefined;
+  /** What is wrong with config.toml as it is now, and which version of the file that is. */
+  configFault: Document["config_fault"];
+  /** The document as it was stored, when it was of an older version. */
+  older?: Older | undefined;
 }
 
 /** The inbox directory: `dir` if given, else `HARN_EXT_SIGNALS_DIR`, else `~/.harn/signals`. Throws `SignalsError`. */
@@ -91,7 +94,7 @@ async function attempt<T>(
     const result = await inside(() => {
       const nowMs = Date.now();
       const now = timeOf(nowMs);
-      const stored = readDocument(dir, now);
+      const { doc: stored, older } = readStored(dir, now);
       const known = stored.policy?.stamp === stamp || stored.config_fault?.stamp === stamp;
       if (!known && config?.stamp !== stamp) return "needs config";
       const doc = known ? stored : withConfig(stored, config as ConfigFile);
@@ -100,24 +103,12 @@ async function attempt<T>(
 
       const heartbeats = readHeartbeats(dir, nowMs);
       const applied = apply(doc, transaction, { heartbeats, newToken: () => crypto.randomUUID() }, now);
-      const warned = fault ? warnOnce(applied.doc, transaction, fault.stamp) : applied.doc;
-      return {
-        ...applied,
-        doc: warned,
-        changed: applied.changed || doc !== stored || warned !== applied.doc,
-        now,
-        configFault: warned === applied.doc ? undefined : fault?.message,
-      };
+      const changed = applied.changed || doc !== stored || older !== undefined;
+      return { ...applied, changed, now, configFault: fault, older };
     });
     if (result !== "needs config") return result;
     config = await readConfig(dir, stamp);
   }
-}
-
-/** Marks that this session's person is being told of this version of the broken file: once is enough. */
-function warnOnce<T>(doc: Document, transaction: Transaction<T>, stamp: string): Document {
-  const session = transaction.checkIn && findSession(doc, transaction.checkIn.id);
-  return session && !transaction.checkIn?.subagent ? putSession(doc, { ...session, warned: stamp }) : doc;
 }
 
 /** After the transaction: the sign of life that its document may not carry. */
@@ -133,35 +124,49 @@ function finish<T>(dir: string, { checkIn }: Transaction<T>, result: Result<T>):
 
 // ---------------------------------------------------------------- the file
 
-/** Reads `inbox.json`. Throws `SignalsError` for one that is not ours to touch; an absent one is an empty inbox. */
+/** A document of an older version, byte for byte. */
+interface Older {
+  version: number;
+  text: string;
+}
+
+/**
+ * Reads `inbox.json`, brought to this version. Throws `SignalsError` for one that is not ours to touch; an absent one
+ * is an empty inbox.
+ */
 export function readDocument(dir: string, now: Time): Document {
+  return readStored(dir, now).doc;
+}
+
+function readStored(dir: string, now: Time): { doc: Document; older?: Older | undefined } {
   const path = join(dir, "inbox.json");
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return emptyDocument(now);
+    if (codeOf(error) === "ENOENT") return { doc: emptyDocument(now) };
     throw new SignalsError(`inbox: cannot read ${path} (${codeOf(error)}); check its permissions`, {
       cause: error,
     });
   }
-  const aside = `it was left as it is; to start afresh: mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`;
-  let doc: unknown;
+  const aside = `it was left as it is; to start afresh, moving it aside: signals doctor --repair --dir ${shellWord(dir)}`;
+  let stored: unknown;
   try {
-    doc = JSON.parse(text);
+    stored = JSON.parse(text);
   } catch (error) {
     throw new SignalsError(`inbox: ${path} is not JSON (${messageOf(error)}); ${aside}`, { cause: error });
   }
-  const { schema, version } = (doc ?? {}) as Partial<Document>;
+  const { schema, version } = (stored ?? {}) as Partial<Document>;
   if (schema === SCHEMA && Number(version) > VERSION) {
     throw new SignalsError(
-      `inbox: ${path} is of version ${version} and this copy knows ${VERSION}; ` +
-        "it was left as it is; update this copy of ambient-signals",
+      `inbox: ${path} is of version ${version} and this copy knows ${VERSION}; update this copy of ambient-signals; ` +
+        aside,
     );
   }
+  const doc = migrate(stored);
   const fault = structuralFault(doc);
   if (fault) throw new SignalsError(`inbox: ${path} is not valid: ${fault}; ${aside}`);
-  return doc as Document;
+  return { doc: doc as Document, older: doc === stored ? undefined : { version: Number(version), text } };
 }
 
 /** Writes the document beside the old one and moves it into place, all or nothing. */
@@ -173,28 +178,36 @@ function commit<T>(dir: string, stage: string, result: Result<T>): void {
     result.doc = shed(result.doc, excess);
     text = JSON.stringify(result.doc);
   }
-  const { doc } = result;
-  const path = join(stage, "inbox.json");
+  const { doc, older } = result;
   try {
-    writeDurably(path, `${text}\n`);
-    renameSync(path, join(dir, "inbox.json"));
+    // Before its successor: a crash between the two does it once more.
+    if (older) putInPlace(dir, stage, `inbox.v${older.version}.json`, older.text);
+    putInPlace(dir, stage, "inbox.json", `${text}\n`);
   } catch (error) {
     // Whoever took over removed our directory, and what we read may be out of date.
     if (codeOf(error) === "ENOENT") throw new Fenced();
     throw cannotWrite(dir, error);
   }
   try {
-    sweepHeartbeats(dir, (id) => findSession(doc, id) !== undefined, Date.parse(result.now), stale_after);
+    const nowMs = Date.parse(result.now);
+    sweepHeartbeats(dir, (id) => findSession(doc, id) !== undefined, nowMs, stale_after);
+    sweepTold(dir, nowMs);
   } catch {
     // The change is stored, so it may not be reported as failed; the next rewrite sweeps again.
   }
+}
+
+/** Moves a file out of our staging directory; one that is overtaken has none any more. */
+function putInPlace(dir: string, stage: string, name: string, text: string): void {
+  writeDurably(join(stage, name), text);
+  renameSync(join(stage, name), join(dir, name));
 }
 
 /**
  * Refuses a directory that somebody else could write into, also for reading: what it holds would be theirs to say.
  * With `make`, an absent one is made, and one that others can read is made private.
  */
-function checkDirectory(dir: string, { make }: { make: boolean }): void {
+export function checkDirectory(dir: string, { make }: { make: boolean }): void {
   try {
     if (make) mkdirSync(dir, { recursive: true, mode: 0o700 });
     const stat = statSync(dir, { throwIfNoEntry: false });
@@ -213,6 +226,7 @@ function checkDirectory(dir: string, { make }: { make: boolean }): void {
       cause: error,
     });
   }
+  if (make) prepareTold(dir);
 }
 
 // ---------------------------------------------------------------- config.toml

@@ -23,6 +23,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type FireFlags, fireReport } from "../../lib/by-hand.ts";
 import { type Document, findSession, findSignal, type Session } from "../../lib/document.ts";
 import { codeOf } from "../../lib/errors.ts";
+import { readFailures } from "../../lib/failure.ts";
 import { type Options, readDocument, transact } from "../../lib/inbox.ts";
 import { fire } from "../../lib/lifecycle.ts";
 import { ROOT, run, tempDirectory } from "../../lib/testing/process.ts";
@@ -413,12 +414,19 @@ describe("the event on stdin", PARALLEL, () => {
     ["has no session_id", '{"hook_event_name":"SessionStart","cwd":"/"}', /session_id is missing/],
   ];
   for (const [what, input, said] of nothings) {
-    test(`is said to the person, and touches nothing, when it ${what}`, async () => {
+    test(`is said to the person, once, and touches nothing, when it ${what}`, async () => {
       const shop = new Workshop();
       const { stdout, stderr } = await shop.start("session-start").ends(input);
       assert.match(JSON.parse(stdout).systemMessage, said);
       assert.match(stderr, said);
-      assert.deepEqual(readdirSync(shop.dir), []);
+      const again = await shop.start("post-tool-use").ends(input);
+      assert.equal(again.stdout, "");
+      assert.match(again.stderr, said);
+      assert.deepEqual(
+        readdirSync(shop.dir).sort(),
+        ["failures.jsonl", "told"],
+        "but for what it is remembered by",
+      );
     });
   }
 
@@ -545,7 +553,7 @@ describe("a flag that is not one of a hook's", PARALLEL, () => {
       const shop = new Workshop();
       const { message } = await shop.hook("session-start", "SessionStart", { args });
       assert.match(message ?? "", /not the flags of a hook/);
-      assert.deepEqual(readdirSync(shop.dir), []);
+      assert.deepEqual(readdirSync(shop.dir).sort(), ["failures.jsonl", "told"]);
     });
   }
 });
@@ -674,12 +682,12 @@ describe("trouble", PARALLEL, () => {
   const cases: [what: string, says: RegExp, make: (shop: Workshop) => void][] = [
     [
       "an inbox that is not JSON",
-      /inbox\.json is not JSON .* mv '/,
+      /inbox\.json is not JSON .*: signals doctor --repair --dir /,
       (shop) => shop.write("inbox.json", "{ not"),
     ],
     [
       "an inbox of a newer version",
-      /is of version 99 and this copy knows 1; .*update this copy/,
+      /is of version 99 and this copy knows 2; update this copy/,
       (shop) => shop.write("inbox.json", '{"schema":"ambient-signals.inbox","version":99,"signals":{}}'),
     ],
     [
@@ -688,7 +696,7 @@ describe("trouble", PARALLEL, () => {
       (shop) => {
         const fields =
           '"stamped_at":"2026-01-01T00:00:00.000Z","signals":[{"key":7}],"sessions":[],"ended":[]';
-        shop.write("inbox.json", `{"schema":"ambient-signals.inbox","version":1,${fields}}`);
+        shop.write("inbox.json", `{"schema":"ambient-signals.inbox","version":2,${fields}}`);
       },
     ],
     [
@@ -712,12 +720,132 @@ describe("trouble", PARALLEL, () => {
       const inbox = join(shop.dir, "inbox.json");
       const before = existsSync(inbox) && statSync(inbox).isFile() && readFileSync(inbox, "utf8");
 
-      const { text, message, stderr } = await shop.hook("post-tool-use", "PostToolUse");
+      const { text, message, stderr } = await shop.hook("user-prompt-submit", "UserPromptSubmit");
       assert.equal(text, "");
       assert.match(message ?? "", /^ambient-signals: [^\n]+$/);
       assert.match(message ?? "", says);
       assert.equal(stderr, `${message}\n`);
       if (before) assert.equal(readFileSync(inbox, "utf8"), before, "left as it was");
+
+      const again = await shop.hook("post-tool-use", "PostToolUse");
+      assert.deepEqual([again.stdout, again.stderr], ["", stderr], "the person is told once");
+    });
+  }
+
+  test("is told once to each session, again when it is another, and all of it is on record", async () => {
+    const shop = new Workshop();
+    const other = { session_id: "other" };
+    const told: (string | undefined)[] = [];
+    const tell = async (fields: Payload = {}) =>
+      told.push((await shop.hook("post-tool-use", shop.payload("PostToolUse", fields))).message);
+    shop.write("inbox.json", "{ not");
+    await tell();
+    await tell();
+    await tell(other);
+    shop.write("inbox.json", "[]");
+    await tell();
+    await tell(other);
+    await tell(other);
+    assert.deepEqual(
+      told.map((message) => message && (/is not JSON|is not valid/.exec(message)?.[0] ?? message)),
+      ["is not JSON", undefined, "is not JSON", "is not valid", "is not valid", undefined],
+    );
+    const failures = readFailures(shop.dir);
+    assert.deepEqual(
+      failures.map(({ hook, event, session }) => [hook, event, session]),
+      [ADA, ADA, "other", ADA, "other", "other"].map((id) => [
+        "claude-code post-tool-use.mts",
+        "PostToolUse",
+        id,
+      ]),
+    );
+    assert.equal(failures[0]?.message, told[0]);
+  });
+
+  test("that comes with calls that end at the same time is told by one of them", async () => {
+    const shop = new Workshop();
+    shop.write("inbox.json", "{ not");
+    const runs = await Promise.all(
+      Array.from({ length: 6 }, () => shop.hook("post-tool-use", "PostToolUse")),
+    );
+    assert.equal(runs.filter(({ message }) => message !== undefined).length, 1);
+  });
+
+  test("that nothing can remember is told with a start or a prompt, and not with every call", async () => {
+    const shop = new Workshop();
+    rmSync(shop.dir, { recursive: true });
+    writeFileSync(shop.dir, "");
+    const messages = [];
+    for (const [name, event] of [
+      ["session-start", "SessionStart"],
+      ["post-tool-use", "PostToolUse"],
+      ["stop", "Stop"],
+      ["user-prompt-submit", "UserPromptSubmit"],
+    ] as const) {
+      messages.push((await shop.hook(name, event)).message);
+    }
+    assert.deepEqual(
+      messages.map((message) => message !== undefined),
+      [true, false, false, true],
+    );
+  });
+
+  test("with flags in the settings is told once too", async () => {
+    const shop = new Workshop();
+    const args = ["--dri", shop.dir];
+    const { message } = await shop.hook("post-tool-use", "PostToolUse", { args });
+    assert.match(message ?? "", /the only one is --dir DIR, nothing was delivered$/);
+    assert.equal((await shop.hook("post-tool-use", "PostToolUse", { args })).stdout, "");
+  });
+
+  for (const full of ["bytes", "files"]) {
+    test(`with a disk that has no ${full} left is told once, and over when there is room`, async (t) => {
+      const inside = [
+        ["unshare", "-m"],
+        ["unshare", "-Urm"],
+      ].find(([command = "", ...args]) => {
+        const script = 'mount -t tmpfs tmpfs "$1"';
+        return spawnSync(command, [...args, "sh", "-c", script, "sh", root]).status === 0;
+      });
+      if (inside === undefined) {
+        assert.notEqual(process.getuid?.(), 0, "root can mount");
+        return t.diagnostic("no mount namespaces here");
+      }
+      const shop = new Workshop();
+      // A small disk for the inbox; the session starts, the disk fills up, and three hooks later there is room again.
+      const script = `
+        mount -t tmpfs -o size=128k,nr_inodes=60,mode=700 tmpfs "$DIR" && cd "$DIR" || exit 9
+        hook() { printf '%s' "$2" | "$NODE" --import "$TSX" "$HOOKS/$1.mts"; echo " [$?]"; }
+        hook session-start "$START"
+        mkdir fill
+        ${full === "bytes" ? "cat /dev/zero > fill/zeros" : "i=0; while touch fill/$i; do i=$((i+1)); done"}
+        hook stop "$STOP"; hook user-prompt-submit "$PROMPT"; hook stop "$STOP"
+        rm -r fill
+        hook stop "$STOP"; cat inbox.json`;
+      const [command = "", ...args] = inside;
+      const events = { START: "SessionStart", STOP: "Stop", PROMPT: "UserPromptSubmit" };
+      const { stdout } = await run(command, [...args, "sh", "-c", script], {
+        cwd: shop.home,
+        env: {
+          DIR: shop.dir,
+          HARN_EXT_SIGNALS_DIR: shop.dir,
+          NODE: process.execPath,
+          TSX: import.meta.resolve("tsx"),
+          HOOKS: join(ROOT, "hooks", "claude-code"),
+          ...Object.fromEntries(
+            Object.entries(events).map(([name, event]) => [name, JSON.stringify(shop.payload(event))]),
+          ),
+        },
+      });
+      const [start, ...later] = stdout.split(" [0]\n");
+      assert.equal(start, "");
+      const messages = later.slice(0, 4).map((text) => (text === "" ? "" : JSON.parse(text).systemMessage));
+      assert.equal(later.length, 5, stdout);
+      const [first = "", ...others] = messages.filter((message) => message !== "");
+      assert.match(first, /^ambient-signals: inbox: cannot (write|lock).* \(ENOSPC\); /);
+      assert.deepEqual(others, [], stdout);
+      assert.equal(messages[3], "", "when there is room it works again");
+      assert.equal(JSON.parse(later[4] ?? "").sessions[0].state, "idle");
     });
   }
 
