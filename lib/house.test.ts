@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import { HOOK_TIMEOUT, hookPoints, pointsOf } from "./claude-code.ts";
 import { ROOT } from "./testing/process.ts";
 
 /** The rules of the house that no compiler knows, held against every file of the repository. */
@@ -96,7 +97,7 @@ describe("an entry file", () => {
       assert.ok(loaded.includes(expected), `the graph is not followed: ${loaded}`);
     }
     const slow =
-      /^(zx|yaml|zod|smol-toml)\b|^lib\/(cli|script|by-hand|config|envelope|registry)\.ts$|^lib\/testing\//;
+      /^(zx|yaml|zod|smol-toml|esbuild|diff|@humanwhocodes)\b|^lib\/(cli|script|by-hand|config|envelope|registry)\.ts$|^lib\/testing\//;
     assert.deepEqual(
       loaded.filter((name) => slow.test(name)),
       [],
@@ -126,35 +127,56 @@ test("only lib/inbox.ts and lib/lock.ts open the inbox", () => {
   assert.deepEqual(files.sort(), ["lib/inbox.ts", "lib/lock.ts"]);
 });
 
-test("hooks.json names files that exist, for events that every version of the client knows", () => {
-  type Handler = { type: string; command: string; args: string[]; timeout: number };
+test("the plugin runs bundles of hooks that exist, for events that clients have known since there are plugins", () => {
+  type Handler = { type: string; command: string; timeout: number };
   const { hooks } = JSON.parse(read("hooks/hooks.json")) as { hooks: Record<string, { hooks: Handler[] }[]> };
-  const oldest = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "Stop",
-    "SessionEnd",
-  ];
-  assert.deepEqual(Object.keys(hooks), oldest);
+  const points = hookPoints("2.0.56").map(({ event, hook }) => [event, hook]);
+  const registered = Object.entries(hooks).map(([event, groups]) => {
+    const [handler, ...more] = groups.flatMap((group) => group.hooks);
+    assert.deepEqual([handler?.type, handler?.timeout, more], ["command", HOOK_TIMEOUT, []], event);
+    const bundle =
+      /^node "\$\{CLAUDE_PLUGIN_ROOT\}\/dist\/(.+)\.mjs"$/.exec(handler?.command ?? "")?.[1] ?? "";
+    assert.ok(existsSync(join(ROOT, `${bundle}.mts`)), handler?.command);
+    return [event, basename(bundle)];
+  });
+  assert.deepEqual(registered, points);
+});
 
-  for (const [event, groups] of Object.entries(hooks)) {
-    const handlers = groups.flatMap((group) => group.hooks);
-    assert.equal(handlers.length, 1, `${event} is handled once`);
-    for (const { type, command, args, timeout } of handlers) {
-      assert.equal(type, "command");
-      assert.ok(timeout > 1.5, "longer than the client's own at a session's end");
-      const paths = [command, ...args].map((part) => part.replace(/^\$\{CLAUDE_PLUGIN_ROOT\}\//, ""));
-      for (const path of paths) assert.ok(existsSync(join(ROOT, path)), path);
+test("a hook is named for its event, and its help names it", () => {
+  for (const file of ENTRIES.filter((file) => file.startsWith("hooks/claude-code/"))) {
+    const points = pointsOf(basename(file, ".mts"));
+    assert.ok(points.length > 0, `${file} is registered nowhere`);
+    for (const { event } of points) {
       // A failed call has an event of its own, and is the end of a tool call all the same.
-      const named = event
-        .replace(/Failure$/, "")
-        .replace(/(?!^)[A-Z]/g, "-$&")
-        .toLowerCase();
-      assert.equal(basename(paths.at(-1) ?? "", ".mts"), named, "a hook is named for its event");
+      const named = event.replace(/Failure$/, "").replace(/(?!^)[A-Z]/g, "-$&");
+      assert.equal(named.toLowerCase(), basename(file, ".mts"));
+      assert.match(read(file), new RegExp(` \\* {3}event {4}.*\\b${event}\\b`));
     }
   }
+});
+
+test("the package and the plugin are of one name and version", () => {
+  const [packed, plugin] = ["package.json", ".claude-plugin/plugin.json"].map((file) =>
+    JSON.parse(read(file)),
+  );
+  const same = ({ name, version, description, license }: Record<string, string>) => [
+    name,
+    version,
+    description,
+    license,
+  ];
+  assert.deepEqual(same(plugin), same(packed));
+  const { name, plugins } = JSON.parse(read(".claude-plugin/marketplace.json"));
+  assert.equal(name, packed.name);
+  const source = { source: "npm", package: packed.name };
+  assert.deepEqual(
+    plugins.map(({ name, source, description }: Record<string, unknown>) => [name, source, description]),
+    [[packed.name, source, packed.description]],
+  );
+  assert.ok(
+    !FILES.some((file) => /(^|\/)monitors\.json$/.test(file)),
+    "the client would run it as a part of its own",
+  );
 });
 
 test("nothing is left for later, switched off or singled out", () => {
