@@ -67,38 +67,42 @@ export async function runHook(
     // Nobody may be there to read it: that is no reason to end with another status than 0.
     attempt(() => writeAll(2, `${trouble}\n${debugStack(error)}`));
     const dir = attempt(() => inboxDirectory(dirFlag(given))) ?? attempt(() => inboxDirectory());
-    const isNews = remember(dir, { hook: `${harness} ${basename(url)}`, message: trouble }, event);
-    if (isNews && !printed) notices.push(trouble);
+    const usable = keepRecord(dir, { hook: `${harness} ${basename(url)}`, message: trouble }, event);
+    // A hook prints once, and at a session's end the client takes no output any more.
+    const isHeard = !printed && event?.hook_event_name !== "SessionEnd";
+    // Another process, time or position in it does not make it another trouble.
+    if (isHeard && isNews(usable, event, trouble.replace(/\d+/g, "0"))) notices.push(trouble);
   }
-  // At a session's end the client takes no output any more.
-  if (notices.length > 0 && !printed && event?.hook_event_name !== "SessionEnd") attempt(() => print({}));
+  if (notices.length > 0 && !printed) attempt(() => print({}));
   process.exit(0);
 }
 
-/**
- * Keeps a failure for `signals doctor`, and says whether the person is to hear of it: once per session is enough. What
- * is broken may be what would remember that; then only the moments count that come once a turn.
- */
-function remember(
+/** Keeps a failure for `signals doctor`. Returns the directory, or undefined when it is not one to write into. */
+function keepRecord(
   dir: string | undefined,
   failure: { hook: string; message: string },
   event: HookEvent | undefined,
-): boolean {
-  const { hook_event_name, session_id: session = "" } = event ?? {};
-  const nowMs = Date.now();
-  const first = attempt(() => {
+): string | undefined {
+  return attempt(() => {
     if (dir === undefined) return undefined;
     // Nothing is written where others could have laid out links for us.
     checkDirectory(dir, { make: true });
-    recordFailure(dir, { at: timeOf(nowMs), ...failure, event: hook_event_name, session });
-    // Another process, time or position in it does not make it another trouble.
-    return meetsFirst(dir, session, failure.message.replace(/\d+/g, "0"), nowMs);
+    const { hook_event_name, session_id } = event ?? {};
+    recordFailure(dir, { at: timeOf(Date.now()), ...failure, event: hook_event_name, session: session_id });
+    return dir;
   });
-  return first ?? comesOnceATurn(event);
 }
 
-function comesOnceATurn(event: HookEvent | undefined): boolean {
-  return ["SessionStart", "UserPromptSubmit"].includes(event?.hook_event_name ?? "");
+/**
+ * Whether the person is to hear of this trouble: once per session is enough. What is broken may be what would remember
+ * that; then only the moments count that come once a turn.
+ */
+function isNews(dir: string | undefined, event: HookEvent | undefined, trouble: string): boolean {
+  const first = dir && meetsFirst(dir, event?.session_id ?? "", trouble, Date.now());
+  return (
+    first ||
+    (first === undefined && ["SessionStart", "UserPromptSubmit"].includes(event?.hook_event_name ?? ""))
+  );
 }
 
 /** The result, or undefined when it throws. */
@@ -123,7 +127,7 @@ function openHook(
       const transaction = { checkIn: describeSession(event, harness, state), lease };
       const result = await transact<void>(dir, transaction, { onConfigFault: "keep", optimistic: true });
       const { configFault: fault } = result;
-      if (fault && (meetsFirst(dir, event.session_id, fault.stamp, Date.now()) ?? comesOnceATurn(event))) {
+      if (fault && isNews(dir, event, fault.stamp)) {
         const meanwhile = result.doc.policy ? "the last valid settings hold" : "every signal is held";
         notify(clean(`ambient-signals: ${fault.message} (until then ${meanwhile})`));
       }
