@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Metafile } from "esbuild";
 import { type Entry, entries, home } from "./entries.ts";
 import { replaceFile } from "./file.ts";
@@ -66,16 +66,20 @@ const require = __createRequire(import.meta.url);`;
 
 /** The licence of each package inside, as those licences ask. */
 function notices({ inputs }: Metafile): string {
-  const folders = Object.keys(inputs).flatMap(
-    (input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? [],
+  // Where this package is installed, the others lie beside it.
+  const places = Object.keys(inputs).flatMap(
+    (input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(resolve(home(), input))?.[0] ?? [],
   );
-  return [...new Set(folders)]
+  return [...new Set(places)]
+    .filter((place) => place !== home())
     .sort()
-    .map((folder) => {
-      const place = join(home(), folder);
-      const { name, version } = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
+    .map((place) => {
+      const about = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
+      const { name, version, license, author, homepage } = about;
       const file = readdirSync(place).find((item) => /^licen[cs]e/i.test(item));
-      const text = file ? readFileSync(join(place, file), "utf8").trim() : "see its package";
+      // Not every package holds the text.
+      const named = `License: ${license}; by ${author?.name ?? author}; ${homepage}`;
+      const text = file ? readFileSync(join(place, file), "utf8").trim() : named;
       const lines = `${name} ${version}\n\n${text}`.split(/\r?\n/);
       return `\n${lines.map((line) => `// ${line}`.trimEnd()).join("\n")}\n`;
     })

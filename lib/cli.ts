@@ -1,22 +1,25 @@
 /** What the admin scripts are made of: `ambient-signals/cli`. */
 
-export { writeBundles } from "./bundle.ts";
 export { FIRE_FLAGS, fireReport, readEnvelope, repositoryFrom, resolvingText } from "./by-hand.ts";
 export { commands, takeCommand, unknownCommand } from "./command.ts";
-export { copyEntry, settingsFor } from "./copy.ts";
+export { adviceOn, copyAll, copyEntry } from "./copy.ts";
+export { DOCTOR_FLAGS, diagnose, printCheck } from "./doctor.ts";
 export { findSession, findSignal, isOwed } from "./document.ts";
 export { entryNamed } from "./entries.ts";
 export { parseEnvelope } from "./envelope.ts";
 export { SignalsError, UsageError } from "./errors.ts";
 export { look, transact } from "./inbox.ts";
+export { planInstall, STILL_OFF } from "./install.ts";
 export { requireSignal, shortKey, signalNamed } from "./key.ts";
 export { ack, leaseOrder } from "./lease.ts";
 export { fire, resolve } from "./lifecycle.ts";
 export { deliveryShown, printSignals, sessionLine, timeShown } from "./people.ts";
+export { carryOut, PLAN_FLAGS, planReport, scopeFrom, situation } from "./plan.ts";
 export { endByHand, registerByHand } from "./registry.ts";
 export { previewReminder } from "./render.ts";
 export { sameRepository } from "./repository.ts";
-export { indented, line, note, oneOf, printJson, runScript } from "./script.ts";
+export { indented, line, note, noteJson, oneOf, printJson, runScript } from "./script.ts";
 export { settingsOf } from "./settings.ts";
 export { nearest, wrap } from "./text.ts";
+export { inboxLeft, planUninstall } from "./uninstall.ts";
 export { deliveryOf, sessionView, signalView } from "./view.ts";

@@ -57,6 +57,7 @@ function allEntries(): Entry[] {
 export function unknownCommand(words: readonly string[]): UsageError {
   const names = commands().map(({ name }) => name);
   const given = words[0] === "monitor" ? words.slice(0, 2).join(" ") : (words[0] ?? "");
+  if (names.includes(given)) return new UsageError(`VERB: ${given}: comes first; put the flags behind it`);
   const meant = nearest(given, names);
   return new UsageError(
     `VERB: ${given}: there is no such command; ${meant ? `did you mean ${meant}?` : "signals lists them"}`,

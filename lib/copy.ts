@@ -1,62 +1,115 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { bundleOf } from "./bundle.ts";
+import { bundleOf, writeBundles } from "./bundle.ts";
 import { HOOK_TIMEOUT, pointsOf } from "./claude-code.ts";
-import { type Entry, entries } from "./entries.ts";
+import { type Entry, entries, home } from "./entries.ts";
 import { codeOf, SignalsError } from "./errors.ts";
 import { replaceFile } from "./file.ts";
 import { headerOf } from "./header.ts";
-import { safeJson, shellWord } from "./text.ts";
-
-/** What a bundle says of itself below its doc comment; a file without it is none of ours. */
-const MARK = / of ambient-signals \d[^\n]* as one file /;
+import { shellWord } from "./text.ts";
 
 /**
  * Writes an entry as one self-contained file into a folder, over an earlier copy too. Returns its absolute path.
- * Throws `SignalsError` when the folder is not there, when a file of that name is not a copy of ours, and for the
+ * Throws `SignalsError` when the folder is not there, when a file of that name is no copy of this entry, and for the
  * few entries that only work beside the others.
  */
 export async function copyEntry(entry: Entry, folder: string): Promise<string> {
   if (/^Needs .*other files/m.test(headerOf(pathToFileURL(entry.file).href))) {
     throw new SignalsError(
-      `NAME: ${entry.name}: works only beside the package's other files; run it where they are: ` +
-        `signals ${basename(entry.name)}`,
+      `NAME: ${entry.name}: works only beside the package's other files; copy them together: ` +
+        `signals copy --all ${shellWord(folder)}`,
     );
   }
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+  if (!isFolder(folder)) {
     throw new SignalsError(`FOLDER: ${folder}: is no folder; run: mkdir -p ${shellWord(folder)}`);
   }
   const file = join(resolve(folder), `${basename(entry.name)}.mjs`);
-  if (existsSync(file) && !MARK.test(readFileSync(file, "utf8"))) {
-    throw new SignalsError(`FOLDER: ${file}: is there already and is no copy of ours; move it away first`);
-  }
+  refuseOther(entry, file);
   const text = await bundleOf(entry);
-  try {
-    replaceFile(file, text, 0o755);
-  } catch (error) {
-    throw new SignalsError(`FOLDER: ${file}: cannot be written (${codeOf(error)}); nothing was changed`);
-  }
+  // A person's link to where they keep it stays a link.
+  await writing(file, () => replaceFile(existsSync(file) ? realpathSync(file) : file, text, 0o755));
   return file;
 }
 
-/** For a hook: what to paste into the client's settings, and what each of the others would add. Else nothing. */
-export function settingsFor(entry: Entry, file: string): string[] {
+/**
+ * Writes every entry with what it plays, in the package's layout, into a folder, which is made when it is not there.
+ * Returns their absolute paths. Throws `SignalsError`, before it writes anything when a file there is no copy of ours.
+ */
+export async function copyAll(folder: string): Promise<string[]> {
+  const place = resolve(folder);
+  if (isFolder(place) && realpathSync(place) === realpathSync(home())) {
+    throw new SignalsError(`FOLDER: ${folder}: is where they are already; choose another`);
+  }
+  for (const entry of entries()) refuseOther(entry, join(place, `${entry.name}.mjs`));
+  return writing(place, () => writeBundles(place));
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Throws when the place of a copy is taken by anything but an earlier one, which its opening says. */
+function refuseOther({ name }: Entry, file: string): void {
+  let text = "";
+  try {
+    lstatSync(file);
+  } catch {
+    return;
+  }
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    // A folder, or a link that leads nowhere: whatever it is, it is not ours.
+  }
+  if (!text.includes(`\n// ${name}.mts of ambient-signals `)) {
+    throw new SignalsError(`FOLDER: ${file}: is there already and is no copy of ${name}; move it away first`);
+  }
+}
+
+/** What the system says of a failed write is no sentence. */
+async function writing<T>(path: string, write: () => T | Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    throw new SignalsError(
+      `FOLDER: ${path}: cannot be written (${codeOf(error)}); choose another, or make room`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** What a person is told of a hook that was copied. */
+export interface Advice {
+  /** What to paste into the client's settings. */
+  settings: object;
+  /** Which event a client may not know, and what each of the other hooks would add. */
+  notes: string[];
+}
+
+/** Undefined for what is no hook. */
+export function adviceOn(entry: Entry, file: string): Advice | undefined {
   const [folder, client, hook = ""] = entry.name.split("/");
-  if (folder !== "hooks") return [];
+  if (folder !== "hooks") return undefined;
   // Installed alone it is for every event that it knows; an absolute path, since hooks run in the session's directory.
   const handler = { type: "command", command: `node ${shellWord(file)}`, timeout: HOOK_TIMEOUT };
   const points = pointsOf(hook).map(({ event }) => [event, [{ hooks: [handler] }]]);
   const others = entries().filter(({ name }) => name.startsWith(`hooks/${client}/`) && name !== entry.name);
-  return [
-    "to run it, put this into ~/.claude/settings.json:",
-    ...safeJson({ hooks: Object.fromEntries(points) }, 2).split("\n"),
+  const notes = [
     ...versionNotes(hook),
     "one hook alone is enough; what the others would add:",
     ...others.map(
       ({ name, file }) => `  ${basename(name)}: ${headerOf(pathToFileURL(file).href).split("\n")[0]}`,
     ),
   ];
+  return { settings: { hooks: Object.fromEntries(points) }, notes };
 }
 
 /** An event that a client does not know opens a warning at every start. */

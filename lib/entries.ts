@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { basename, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SignalsError, UsageError } from "./errors.ts";
@@ -23,7 +23,9 @@ export function home(): string {
   if (!BUNDLE) return fileURLToPath(new URL("..", import.meta.url));
   const file = fileURLToPath(import.meta.url);
   const place = `${sep}${BUNDLE.entry.replaceAll("/", sep)}.mjs`;
-  if (file.endsWith(place)) return file.slice(0, -place.length);
+  const folder = file.endsWith(place) ? file.slice(0, -place.length) : "";
+  // A person's own folder of scripts may have that name too.
+  if (folder && existsSync(join(folder, "fixtures", "claude-code"))) return folder;
   throw new SignalsError(
     `${basename(BUNDLE.entry)}: ${file}: stands alone, and works only beside the package's other files; run it there`,
   );
@@ -60,13 +62,18 @@ export function entryNamed(text: string): Entry {
   const found = all.filter(({ name }) => name === wanted || name.endsWith(`/${wanted}`));
   if (found.length === 1 && found[0]) return found[0];
   if (found.length > 1) {
-    throw new UsageError(`NAME: ${text}: could be any of ${found.map(({ name }) => name).join(", ")}`);
+    throw new UsageError(
+      `NAME: ${text}: could be any of ${found.map(({ name }) => name).join(", ")}; write more of it`,
+    );
   }
   const meant = nearest(
     basename(wanted),
     all.map(({ name }) => basename(name)),
   );
-  const help = meant ? `did you mean ${meant}?` : "signals lists them";
+  const hooks = new Set(all.flatMap(({ name }) => (name.startsWith("hooks/") ? basename(name) : [])));
+  const help = meant
+    ? `did you mean ${meant}?`
+    : `the hooks are ${[...hooks].join(", ")}, and signals lists the rest`;
   throw new UsageError(`NAME: ${text}: there is no such file in the package; ${help}`);
 }
 

@@ -1,4 +1,13 @@
-import { chmodSync, lstatSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
@@ -201,6 +210,46 @@ function commit<T>(dir: string, stage: string, result: Result<T>): void {
 function putInPlace(dir: string, stage: string, name: string, text: string): void {
   writeDurably(join(stage, name), text);
   renameSync(join(stage, name), join(dir, name));
+}
+
+/**
+ * Moves an inbox.json that cannot be used aside, one that is not JSON, not valid, or of a newer version, and begins a
+ * new one. Returns where it is then; undefined when there was none to move. Throws `SignalsError` when it cannot be
+ * read or moved.
+ */
+export async function moveAside(dir: string): Promise<string | undefined> {
+  checkDirectory(dir, { make: false });
+  if (!isBroken(dir)) return undefined;
+  return withLock(dir, (stage) => {
+    // Somebody else may have been faster.
+    if (!isBroken(dir)) return undefined;
+    const now = timeOf(Date.now());
+    // Not every file system takes colons.
+    const aside = join(dir, `inbox.broken.${now.replaceAll(":", "-")}.json`);
+    let kept = false;
+    try {
+      // A second name for it: it goes only by the commit of its successor, which whoever was overtaken cannot do.
+      linkSync(join(dir, "inbox.json"), aside);
+      kept = true;
+      putInPlace(dir, stage, "inbox.json", `${JSON.stringify(emptyDocument(now))}\n`);
+      return aside;
+    } catch (error) {
+      if (kept) rmSync(aside, { force: true });
+      if (codeOf(error) === "ENOENT") throw new Fenced();
+      throw cannotWrite(dir, error);
+    }
+  });
+}
+
+function isBroken(dir: string): boolean {
+  try {
+    readDocument(dir, timeOf(0));
+    return false;
+  } catch (error) {
+    // What the system does not let us read may be fine.
+    if (error instanceof SignalsError && codeOf(error.cause) !== undefined) throw error;
+    return true;
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from "
 import { join } from "node:path";
 import { lockSync, unlockSync } from "lockfile";
 import { cannotWrite, codeOf, SignalsError } from "./errors.ts";
-import { timeOf } from "./time.ts";
+import { type Time, timeOf } from "./time.ts";
 
 /** How long a transaction tries before it gives up: well inside a hook's timeout. */
 export const GIVE_UP_MS = 2_000;
@@ -50,7 +50,7 @@ async function lockAndRun<T>(dir: string, work: (stage: string) => T): Promise<T
       return work(stage);
     } catch (error) {
       if (!(error instanceof Fenced)) throw error;
-      if (performance.now() > deadline) throw busy(dir, lockPath);
+      if (performance.now() > deadline) throw busy(dir);
     } finally {
       if (stage) evict(stage);
       // Whoever took over has another lock there. To free that one would let a third in, which fences the second,
@@ -83,7 +83,7 @@ async function acquire(dir: string, lockPath: string, deadline: number): Promise
         rmSync(lockPath, { force: true });
         continue;
       }
-      if (now >= deadline) throw busy(dir, lockPath);
+      if (now >= deadline) throw busy(dir);
       await pause(polls, now - start);
     }
   } catch (error) {
@@ -161,13 +161,28 @@ function evict(stage: string): void {
   }
 }
 
-function busy(dir: string, lockPath: string): SignalsError {
-  const newest = stagingNames(dir).sort((a, b) => startOf(b) - startOf(a))[0];
-  const stat = statSync(lockPath, { throwIfNoEntry: false });
-  const holder = newest
-    ? `process ${newest.split(".")[0]} since ${timeOf(startOf(newest))}`
-    : `an unknown process since ${stat ? timeOf(stat.mtimeMs) : "just now"}`;
-  return new SignalsError(`inbox: busy for ${GIVE_UP_MS / 1000} s: held by ${holder}; try again`);
+/** Who holds a directory's lock, and since when. */
+export interface Holder {
+  /** Not known of somebody who has no staging directory yet, or of some other program. */
+  pid: number | undefined;
+  since: Time;
+}
+
+/** The holder of the directory's lock; undefined when it is free. */
+export function lockHolder(dir: string): Holder | undefined {
+  const stat = statSync(join(dir, "inbox.lock"), { throwIfNoEntry: false });
+  if (stat === undefined) return undefined;
+  const newest = stagingNames(dir).sort((a, b) => startOf(b) - startOf(a))[0] ?? "";
+  const pid = Number(newest.split(".")[0]) || undefined;
+  return { pid, since: timeOf(pid ? startOf(newest) : stat.mtimeMs) };
+}
+
+function busy(dir: string): SignalsError {
+  const { pid, since = "just now" }: Partial<Holder> = lockHolder(dir) ?? {};
+  const holder = pid ? `process ${pid}` : "an unknown process";
+  return new SignalsError(
+    `inbox: busy for ${GIVE_UP_MS / 1000} s: held by ${holder} since ${since}; try again`,
+  );
 }
 
 function stagingNames(dir: string): string[] {

@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { debugStack } from "./debug.ts";
-import { codeOf, messageOf, UsageError } from "./errors.ts";
+import { codeOf, messageOf, SignalsError, UsageError } from "./errors.ts";
 import { headerOf, versionText } from "./header.ts";
 import { inboxDirectory } from "./inbox.ts";
 import { clean, nearest, safeJson } from "./text.ts";
@@ -66,7 +66,9 @@ export async function runScript<const F extends Flags = Record<never, never>>(
     const status = await main(cli);
     process.exitCode = typeof status === "number" ? status : 0;
   } catch (error) {
-    note(`error: ${messageOf(error)}`);
+    // What is no SignalsError is a fault of ours, or one of the system that nobody foresaw.
+    const unforeseen = `unexpected: ${messageOf(error)}; DEBUG=1 shows where`;
+    note(`error: ${error instanceof SignalsError ? error.message : unforeseen}`);
     process.stderr.write(debugStack(error));
     process.exitCode = error instanceof UsageError ? 2 : 1;
   }
@@ -86,6 +88,11 @@ export function indented(text: string): void {
 /** One line about the run itself, on stderr; it may be indented. */
 export function note(text: string): void {
   process.stderr.write(`${/^ */.exec(text)?.[0]}${clean(text)}\n`);
+}
+
+/** A JSON document on stderr, for a person to paste: every string in it stays as it is. */
+export function noteJson(value: unknown): void {
+  process.stderr.write(`${safeJson(value, 2)}\n`);
 }
 
 /** The one JSON document of a `--json` run: nothing of its strings is lost, and none of it can harm a terminal. */
@@ -110,7 +117,10 @@ function parse<F extends Flags>(argv: string[], { flags }: ScriptOptions<F>) {
     const cli: Cli<F> = {
       flags: values as Cli<F>["flags"],
       args: positionals,
-      dir: inboxDirectory(dir),
+      // Only when a script asks: help, and what needs no inbox, work without a home directory too.
+      get dir() {
+        return inboxDirectory(dir);
+      },
       json,
       verbose,
     };

@@ -9,18 +9,19 @@
  * Reads    NAME: stop, claude-code/stop or hooks/claude-code/stop; --all for every file, in the package's layout.
  * Prints   the path written; for a hook, on stderr, the settings to paste and what the other hooks would add.
  * Exits    0 written, 1 refused or failed, 2 wrong arguments.
- * Needs    nothing.
+ * Needs    the package's other files beside it.
  */
 import {
+  adviceOn,
+  copyAll,
   copyEntry,
   entryNamed,
   line,
   note,
+  noteJson,
   printJson,
   runScript,
-  settingsFor,
   UsageError,
-  writeBundles,
 } from "ambient-signals/cli";
 
 const OPTIONS = { flags: { all: { type: "boolean" } }, optional: ["NAME", "FOLDER"] } as const;
@@ -29,7 +30,7 @@ await runScript(import.meta.url, OPTIONS, async ({ flags, args, json }) => {
   if (flags.all) {
     const [folder, extra] = args;
     if (!folder || extra) throw new UsageError("--all: takes one FOLDER and no NAME");
-    const files = await writeBundles(folder);
+    const files = await copyAll(folder);
     if (json) return printJson(files);
     for (const file of files) line(file);
     return;
@@ -41,5 +42,9 @@ await runScript(import.meta.url, OPTIONS, async ({ flags, args, json }) => {
   const file = await copyEntry(entry, folder);
   if (json) return printJson(file);
   line(file);
-  for (const text of settingsFor(entry, file)) note(text);
+  const advice = adviceOn(entry, file);
+  if (!advice) return;
+  note("to run it, put this into ~/.claude/settings.json:");
+  noteJson(advice.settings);
+  for (const text of advice.notes) note(text);
 });

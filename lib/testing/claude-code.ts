@@ -1,14 +1,13 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, realpath, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import lockfile from "lockfile";
 import { messageOf } from "../errors.ts";
-import { type MessagesApi, type MessagesRequest, type Step, startMessagesApi } from "./messages-api.ts";
+import { type MessagesRequest, type Script, startMessagesApi } from "./messages-api.ts";
 
 /** The client that the hooks are tested with. */
 export const CLAUDE_CODE_VERSION = "2.1.332";
@@ -61,26 +60,18 @@ async function install(spec: string, place: string): Promise<void> {
   await rename(part, place);
 }
 
-export type ClaudeCodeOptions = {
-  /** What the user typed. */
-  prompt?: string;
-  /** The content of a settings file for this run; those in `home` and `cwd` hold as well. */
-  settings?: object;
-  /** What the model says. */
-  script?: readonly Step[];
-  /** Instead of `script`: an API that outlives the run, for sessions that are resumed. The caller closes it. */
-  api?: MessagesApi;
+/** Where the client runs, and what it is given. */
+export type ClaudeCodeOptions = Script & {
+  /** The home directory, which keeps sessions and settings. */
+  home: string;
+  cwd: string;
   model?: string;
   /** Further arguments, such as `["--resume", sessionId]`. */
   args?: readonly string[];
   /** Further variables; nothing but `PATH` is inherited. */
   env?: Record<string, string>;
-  /** The home directory, which keeps sessions and settings. By default one that is removed after the run. */
-  home?: string;
-  /** By default `project` in the home directory. */
-  cwd?: string;
-  /** The time limit for the whole run. */
-  timeoutMs?: number;
+  /** The beginning of a command line that runs the rest of it, such as `unshare`; without it the client itself. */
+  under?: readonly string[];
 };
 
 /** One line that the client printed: `system`, `assistant`, `user`, `result`, … */
@@ -94,9 +85,13 @@ export type ClaudeCodeRun = {
   sessionId: string | undefined;
   /** The main-loop requests of this run. */
   requests: MessagesRequest[];
+  /** Those of its subagents. */
+  subagentRequests: MessagesRequest[];
 };
 
 const KEY = "dummy-key";
+/** Only a broken test takes that long. */
+const LIMIT_MS = 120_000;
 /** How long a client that is told to end has for ending its hooks. */
 const GRACE_MS = 3_000;
 
@@ -108,57 +103,49 @@ const GRACE_MS = 3_000;
  * Throws what a step threw, when the client tried to reach anything else, and when the time limit is over.
  */
 export async function runClaudeCode(options: ClaudeCodeOptions): Promise<ClaudeCodeRun> {
-  const binary = await claudeBinary();
-  if (options.home) await mkdir(options.home, { recursive: true });
-  const home = await realpath(options.home ?? (await mkdtemp(join(tmpdir(), "claude-code-"))));
-  const api = options.api ?? (await startMessagesApi({ script: options.script ?? [] }));
-  const seen = { requests: api.requests.length, problems: api.problems.length };
+  const { home, cwd, under = [], model, args = [] } = options;
+  await answerFirstQuestions(home, cwd);
+  const print = ["-p", "hello", "--output-format", "stream-json", "--verbose"];
+  const flags = ["--dangerously-skip-permissions", ...(model ? ["--model", model] : []), ...args];
+  const run = await runClient([...under, await claudeBinary(), ...print, ...flags], options);
+  const events = run.stdout.split("\n").flatMap(eventOf);
+  const init = events.find((event) => event.type === "system" && event.subtype === "init");
+  return { ...run, events, sessionId: init?.session_id };
+}
+
+/** One of the client's own commands, such as `plugin install NAME`, in the same environment. Throws likewise. */
+export async function runClaudeCommand(args: readonly string[], options: ClaudeCodeOptions) {
+  return runClient([await claudeBinary(), ...args], options);
+}
+
+async function runClient(commandLine: string[], { home, cwd, env, ...script }: ClaudeCodeOptions) {
+  const api = await startMessagesApi(script);
   try {
-    const cwd = options.cwd ?? join(home, "project");
-    await mkdir(cwd, { recursive: true });
-    await answerFirstQuestions(home, cwd);
-    const args = ["-p", options.prompt ?? "hello", "--output-format", "stream-json", "--verbose"];
-    args.push("--dangerously-skip-permissions");
-    if (options.settings) {
-      const file = join(home, "run-settings.json");
-      await writeFile(file, JSON.stringify(options.settings));
-      args.push("--settings", file);
-    }
-    if (options.model) args.push("--model", options.model);
-    args.push(...(options.args ?? []));
-
-    const timeoutMs = options.timeoutMs ?? 60_000;
-    const env = { ...environment(home, api.url), ...options.env };
-    const { code, stdout, stderr, timedOut } = await runInGroup(binary, args, { cwd, env, timeoutMs });
-    const problem = api.problems[seen.problems];
+    const variables = { ...clientEnvironment(home, api.url), ...env };
+    const { timedOut, ...run } = await runInGroup(commandLine, cwd, variables);
+    const [problem] = api.problems;
     if (problem) throw problem;
-    if (timedOut)
-      throw new Error(`claude-code: not done after ${timeoutMs} ms; its stderr: ${stderr.slice(-2000)}`);
-
-    const events = stdout.split("\n").flatMap(eventOf);
-    const init = events.find((event) => event.type === "system" && event.subtype === "init");
-    const requests = api.requests.slice(seen.requests);
-    return { code, stdout, stderr, events, sessionId: init?.session_id, requests };
+    if (timedOut) throw new Error(`claude-code: not done after ${LIMIT_MS} ms: ${run.stderr.slice(-2000)}`);
+    return { ...run, requests: api.requests, subagentRequests: api.subagentRequests };
   } finally {
-    if (!options.api) await api.close();
-    if (!options.home) await rm(home, { recursive: true, force: true, maxRetries: 5 });
+    await api.close();
   }
 }
 
 /** What a person answers once: theme, the API key, the trust in a folder. A home that was used before is kept. */
-async function answerFirstQuestions(home: string, cwd: string): Promise<void> {
+export async function answerFirstQuestions(home: string, cwd: string): Promise<void> {
   const file = join(home, ".claude.json");
   if (existsSync(file)) return;
   const answers = {
     hasCompletedOnboarding: true,
-    bypassPermissionsModeAccepted: true,
     customApiKeyResponses: { approved: [KEY], rejected: [] },
     projects: { [cwd]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
   };
   await writeFile(file, JSON.stringify(answers));
 }
 
-function environment(home: string, url: string): Record<string, string> {
+/** All that the client inherits: a home of its own, and no way to reach anything but the stand-in at `url`. */
+export function clientEnvironment(home: string, url: string): Record<string, string> {
   const { PATH = "" } = process.env;
   return {
     // First the node that runs the tests, so that hooks run on it too.
@@ -169,6 +156,7 @@ function environment(home: string, url: string): Record<string, string> {
     ANTHROPIC_BASE_URL: url,
     ANTHROPIC_API_KEY: KEY,
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: "1",
     CLAUDE_CODE_MAX_RETRIES: "0",
     CLAUDE_CODE_TMPDIR: home,
     DISABLE_AUTOUPDATER: "1",
@@ -185,10 +173,8 @@ function environment(home: string, url: string): Record<string, string> {
   };
 }
 
-type Limits = { cwd: string; env: Record<string, string>; timeoutMs: number };
-
 /** Runs a program in a process group of its own. Past the limit it is told to end, and so made to a little later. */
-async function runInGroup(program: string, args: string[], { cwd, env, timeoutMs }: Limits) {
+async function runInGroup([program = "", ...args]: string[], cwd: string, env: Record<string, string>) {
   const child = spawn(program, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let stdout = "";
   let stderr = "";
@@ -210,8 +196,8 @@ async function runInGroup(program: string, args: string[], { cwd, env, timeoutMs
     setTimeout(() => {
       timedOut = true;
       end("SIGTERM");
-    }, timeoutMs),
-    setTimeout(end, timeoutMs + GRACE_MS, "SIGKILL"),
+    }, LIMIT_MS),
+    setTimeout(end, LIMIT_MS + GRACE_MS, "SIGKILL"),
   ];
   try {
     // Rejects when the program cannot be started.

@@ -29,12 +29,14 @@ export type MessagesApi = {
   url: string;
   /** The requests of the main loop, oldest first. */
   requests: MessagesRequest[];
+  /** The requests of all subagents, oldest first. */
+  subagentRequests: MessagesRequest[];
   /** What a test must not ignore: steps that threw, and addresses that were asked for through the proxy. */
   problems: Error[];
   close(): Promise<void>;
 };
 
-/** The answer when the script has run out, and to sub-agents: it calls no tool, so it ends the turn. */
+/** What is said when the script has run out: it calls no tool, so it ends the turn. */
 const FALLBACK = "ok.";
 /** The answer to calls without tools, which name the session or sum up: they mostly want JSON. */
 const UTILITY = '{"title":"A test session"}';
@@ -42,16 +44,19 @@ const UTILITY = '{"title":"A test session"}';
 const SUMMARY_WANTED = /Do NOT call any tools[\s\S]*<summary>/;
 const SUMMARY = "<summary>What happened so far.</summary>";
 
+/** What the model says, in the main loop and as a subagent. */
+export type Script = { script?: readonly Step[]; subagents?: readonly Step[] };
+
 /**
  * A stand-in for the Anthropic Messages API on a free port of 127.0.0.1. Each request of the main loop (one that
- * offers tools, and is neither a sub-agent's nor a summary's) takes the next step of `script`; the others get a
- * fixed text and are not kept.
+ * offers tools, and is neither a subagent's nor a summary's) takes the next step of `script`, each of a subagent the
+ * next of `subagents`; the others get a fixed text and are not kept.
  *
  * It also listens as an HTTP proxy, so that a client whose `HTTPS_PROXY` it is cannot reach anything else unseen.
  */
-export async function startMessagesApi({ script }: { script: readonly Step[] }): Promise<MessagesApi> {
-  const steps = [...script];
-  const requests: MessagesRequest[] = [];
+export async function startMessagesApi({ script = [], subagents = [] }: Script): Promise<MessagesApi> {
+  const main = { steps: [...script], requests: [] as MessagesRequest[] };
+  const sub = { steps: [...subagents], requests: [] as MessagesRequest[] };
   const problems: Error[] = [];
 
   const server = createServer(async (request, response) => {
@@ -81,8 +86,8 @@ export async function startMessagesApi({ script }: { script: readonly Step[] }):
 
   async function answerTo(request: IncomingMessage, body: MessagesRequest): Promise<Answer> {
     if (!body.tools?.length) return UTILITY;
-    if (request.headers["x-claude-code-agent-id"] !== undefined) return FALLBACK;
     if (SUMMARY_WANTED.test(textsOf(body.messages.at(-1)?.content).join("\n"))) return SUMMARY;
+    const { steps, requests } = request.headers["x-claude-code-agent-id"] === undefined ? main : sub;
     requests.push(body);
     const step = steps.shift() ?? FALLBACK;
     return typeof step === "function" ? await step(body) : step;
@@ -94,7 +99,8 @@ export async function startMessagesApi({ script }: { script: readonly Step[] }):
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests,
+    requests: main.requests,
+    subagentRequests: sub.requests,
     problems,
     close: () =>
       new Promise((resolve) => {

@@ -1,0 +1,96 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, readFileSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { promisify } from "node:util";
+import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
+import { isAtLeast } from "./claude-code.ts";
+import { installationOf, registeredHooks } from "./registered.ts";
+
+const LEAST_NODE = "20";
+
+/** Node: new enough, and the one that the launcher remembers still there. */
+export function checkNode({ env }: Place): Finding[] {
+  const { node } = process.versions;
+  const own = isAtLeast(node, LEAST_NODE)
+    ? ok(`${node} runs this`)
+    : fault(`${node} is too old: hooks need ${LEAST_NODE}`, "install a newer one: https://nodejs.org");
+  return [own, ...launchersNode(env)];
+}
+
+function launchersNode(env: NodeJS.ProcessEnv): Finding[] {
+  const remembered = manifestOf(env)["node"];
+  if (typeof remembered !== "string" || isProgram(remembered)) return [];
+  const other = onPath("node", env);
+  const gone = `${remembered}, which hooks were installed with, is gone`;
+  return other
+    ? [noted(`${gone}; they run with ${other}, the one on PATH`, "signals install --yes")]
+    : [fault(`${gone}, and no node is on PATH: no hook runs`, "install node, then: signals install --yes")];
+}
+
+/** What the installation says of itself; nothing when there is none, or none that can be read. */
+function manifestOf(env: NodeJS.ProcessEnv): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(readFileSync(installationOf(env).manifest, "utf8")));
+  } catch {
+    return {};
+  }
+}
+
+function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  const folders = (env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
+  return folders.map((folder) => join(folder, name)).find(isProgram);
+}
+
+/** Whether a file is there and may be run. */
+export function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const LIMIT_MS = 5_000;
+
+/** The version of Claude Code on PATH, such as `2.1.332`; undefined when there is none, or none that answers. */
+export async function clientVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)("claude", ["--version"], { env, timeout: LIMIT_MS });
+    return /\d+\.\d+\.\d+/.exec(stdout)?.[0];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Claude Code: there, so that it is known which events it knows. */
+export function checkClient({ env, client }: Place): Finding[] {
+  if (client) return [ok(`Claude Code ${client}`)];
+  const found = onPath("claude", env) ? "claude does not tell its version" : "claude is not on PATH";
+  return [
+    noted(
+      `${found}, so it is not known which hook events it knows`,
+      "try it in this shell: claude --version",
+    ),
+  ];
+}
+
+/** The client's settings files: readable, and with hooks switched on. */
+export function checkSettings(place: Place): Finding[] {
+  const { files } = registeredHooks(place);
+  const faults = files.flatMap(({ path, fault: what, hooksOff }): Finding[] => [
+    ...(what === undefined
+      ? []
+      : [fault(`${path}: ${what}: the client passes it over`, "correct that line")]),
+    ...(hooksOff ? [fault(`${path} says disableAllHooks: no hook runs`, "take that line out of it")] : []),
+  ]);
+  const there = files.filter(({ exists }) => exists).length;
+  return faults.length > 0 ? faults : [ok(`${count(there, "settings file")} of the client, all readable`)];
+}
+
+/** The environment, which sessions that are started here inherit. */
+export function checkEnvironment({ env }: Place): Finding[] {
+  if (env["HARN_EXT_SIGNALS_OFF"] !== "1") return [ok("hooks are not switched off")];
+  const found = "HARN_EXT_SIGNALS_OFF=1 is set: hooks of sessions that are started here do nothing";
+  return [noted(found, "unset HARN_EXT_SIGNALS_OFF")];
+}

@@ -1,0 +1,772 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { before, describe, test } from "node:test";
+import { writeBundles } from "./bundle.ts";
+import { fireReport } from "./by-hand.ts";
+import { clientVersion } from "./check-client.ts";
+import type { Finding, Place } from "./check-finding.ts";
+import { examine } from "./doctor.ts";
+import type { Document } from "./document.ts";
+import { recordFailure } from "./failure.ts";
+import { moveAside, readDocument, transact } from "./inbox.ts";
+import { fire } from "./lifecycle.ts";
+import { lockHolder, withLock } from "./lock.ts";
+import { registerByHand } from "./registry.ts";
+import { ROOT, run, tempDirectory } from "./testing/process.ts";
+import { plus, timeOf } from "./time.ts";
+
+let bundles: string;
+before(async () => {
+  bundles = tempDirectory("bundles");
+  await writeBundles(bundles);
+});
+
+/** A home directory in which nothing is wrong yet: an inbox with one signal and one session. */
+class Patient {
+  readonly home = realpathSync(tempDirectory("doctor"));
+  readonly dir: string;
+  readonly project = join(this.home, "project");
+  readonly bin = join(this.home, "bin");
+  readonly env: Record<string, string> = {
+    HOME: this.home,
+    PATH: [this.bin, dirname(process.execPath), "/usr/bin", "/bin"].join(":"),
+  };
+  client: string | undefined;
+
+  constructor(dir = "my signals") {
+    this.dir = join(this.home, dir);
+    for (const folder of [this.project, this.bin]) mkdirSync(folder);
+    this.program("signals", `exec node ${bundles}/scripts/signals.mjs "$@"`);
+    this.update("2.1.332");
+  }
+
+  /** The client is of this version from now on. */
+  update(version: string): void {
+    this.client = version;
+    this.program("claude", `echo '${version} (Claude Code)'`);
+  }
+
+  async sh(command: string): Promise<void> {
+    const { code, stdout, stderr } = await run("sh", ["-c", command], { cwd: this.project, env: this.env });
+    assert.equal(code, 0, `${command}\n${stdout}${stderr}`);
+  }
+
+  program(name: string, text: string): void {
+    writeFileSync(join(this.bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  }
+
+  path(name: string): string {
+    return join(this.dir, name);
+  }
+
+  async fire(key = "ci:main"): Promise<void> {
+    const change = (doc: Document, now: string) =>
+      fire(doc, fireReport({ key, summary: `${key} is red`, "no-hint": true }, now), now);
+    await transact(this.dir, { change }, { onConfigFault: "keep" });
+  }
+
+  async register(): Promise<void> {
+    const session = registerByHand({ register: "ada", harness: "claude-code", cwd: this.project });
+    await transact(this.dir, { ...session }, { onConfigFault: "keep" });
+  }
+
+  edit(change: (doc: Document) => object): void {
+    const doc = readDocument(this.dir, timeOf(Date.now()));
+    writeFileSync(this.path("inbox.json"), JSON.stringify({ ...doc, ...change(doc) }));
+  }
+
+  async look(check: string): Promise<Finding[]> {
+    const { dir, project: cwd, env, client } = this;
+    const place: Place = { dir, cwd, env, client, now: timeOf(Date.now()) };
+    const found = [];
+    for await (const { check: name, ...finding } of examine(place)) if (name === check) found.push(finding);
+    return found;
+  }
+}
+
+/** One thing that is wrong, how it is told, and whether the mend is a command that makes it well. */
+interface Case {
+  check: string;
+  when: string;
+  arrange: (patient: Patient) => unknown;
+  found: RegExp;
+  status: "note" | "fault";
+  mend: RegExp | undefined;
+  /** The mend is no command, or one whose effect is not to be had here. */
+  bySentence?: true;
+}
+
+const lockFor = (patient: Patient, pid: number | undefined, ageMs: number) => {
+  writeFileSync(patient.path("inbox.lock"), "");
+  const stage = `${pid}.${Date.now() - ageMs}.x`;
+  if (pid !== undefined) mkdirSync(join(patient.dir, "staging", stage), { recursive: true });
+};
+const ended = () => spawnSync("true").pid;
+
+const CASES: Case[] = [
+  {
+    check: "directory",
+    when: "is a file",
+    arrange: ({ dir }) => {
+      rmSync(dir, { recursive: true });
+      writeFileSync(dir, "");
+    },
+    status: "fault",
+    found: /^\/.*\/my signals is no directory, so nothing can be stored$/,
+    mend: /^mv '\/.*\/my signals' '\/.*\/my signals\.aside'$/,
+  },
+  {
+    check: "directory",
+    when: "is a link that leads nowhere",
+    arrange: ({ dir }) => {
+      rmSync(dir, { recursive: true });
+      symlinkSync("nowhere", dir);
+    },
+    status: "fault",
+    found: /is a link that leads nowhere/,
+    mend: /^rm '/,
+  },
+  {
+    check: "directory",
+    when: "can be written by others",
+    arrange: ({ dir }) => chmodSync(dir, 0o770),
+    status: "fault",
+    found: /^other users can write in \/.*, so nothing in it is believed$/,
+    mend: /^chmod 700 '/,
+  },
+  {
+    check: "directory",
+    when: "can be read by others",
+    arrange: ({ dir }) => chmodSync(dir, 0o755),
+    status: "note",
+    found: /^other users can look into \//,
+    mend: /^chmod 700 '/,
+  },
+  {
+    check: "files",
+    when: "can be read by others",
+    arrange: (patient) => {
+      writeFileSync(patient.path("config.toml"), "");
+      for (const name of ["config.toml", "inbox.json"]) chmodSync(patient.path(name), 0o644);
+    },
+    status: "note",
+    found: /^nothing but the directory keeps other users from reading config\.toml and 1 more$/,
+    mend: /^chmod go-rwx '\/.*config\.toml' '\/.*inbox\.json'$/,
+  },
+  {
+    check: "lock",
+    when: "was left by a process that has ended",
+    arrange: (patient) => lockFor(patient, ended(), 60_000),
+    status: "note",
+    found:
+      /^held by process \d+ since [\d-]+T[\d:.]+Z \(1m ago\), which has ended: the next change takes it over/,
+    mend: undefined,
+  },
+  {
+    check: "lock",
+    when: "is held too long by a process that is there",
+    arrange: (patient) => lockFor(patient, process.pid, 60_000),
+    status: "fault",
+    found: /^held by process \d+ since .*, which hangs or was suspended: the next change takes it over/,
+    mend: /^look at it with: ps -p \d+; if it does not go on: kill \d+$/,
+    bySentence: true,
+  },
+  {
+    check: "inbox",
+    when: "is not JSON",
+    arrange: (patient) => writeFileSync(patient.path("inbox.json"), "{ it was left"),
+    status: "fault",
+    found: /^inbox\.json is not JSON \([^;]*\)$/,
+    mend: /^signals doctor --repair --dir '\/.*\/my signals'$/,
+  },
+  {
+    check: "inbox",
+    when: "is not valid",
+    arrange: (patient) => patient.edit(() => ({ signals: [{}] })),
+    status: "fault",
+    found: /^inbox\.json is not valid: signals\[0\]\.key$/,
+    mend: /^signals doctor --repair --dir '/,
+  },
+  {
+    check: "inbox",
+    when: "is of a newer version",
+    arrange: (patient) => patient.edit(({ version }) => ({ version: version + 1 })),
+    status: "fault",
+    found: /^inbox\.json is of version \d+ and this copy knows \d+$/,
+    mend: /^update this copy of ambient-signals; to start afresh instead: signals doctor --repair --dir '/,
+    bySentence: true,
+  },
+  {
+    check: "inbox",
+    when: "is a directory",
+    arrange: (patient) => {
+      rmSync(patient.path("inbox.json"));
+      mkdirSync(patient.path("inbox.json"));
+    },
+    status: "fault",
+    found: /^inbox\.json cannot be read \(EISDIR\)$/,
+    mend: /^see what it is: ls -ld '/,
+    bySentence: true,
+  },
+  {
+    check: "inbox",
+    when: "breaks a rule",
+    arrange: (patient) =>
+      patient.edit(({ signals }) => ({ signals: signals.map((signal) => ({ ...signal, generation: 0 })) })),
+    status: "fault",
+    found:
+      /^signal ci:main breaks the rule "a generation is a whole number from 1 on": what depends on it may be told twice, or never$/,
+    mend: /^mv '\/.*\/inbox\.json' '\/.*\/inbox\.broken\.[\dTZ.-]+\.json'$/,
+  },
+  {
+    check: "inbox",
+    when: "holds a text that would be refused",
+    arrange: (patient) =>
+      patient.edit(({ signals }) => ({
+        signals: signals.map((signal) => ({ ...signal, envelope: { ...signal.envelope, urgency: "mild" } })),
+      })),
+    status: "fault",
+    found:
+      /^signal ci:main holds a text that is refused today: envelope: urgency is not one of critical, high, normal, low: "mild"$/,
+    mend: /^signals resolve ci:main --dir '/,
+  },
+  {
+    check: "config",
+    when: "is not valid, and never was",
+    arrange: (patient) => writeFileSync(patient.path("config.toml"), '\nmin_severty = "info"\n'),
+    status: "fault",
+    found:
+      /config\.toml:2: min_severty: unknown key; did you mean min_severity\?; until it is mended, the last valid settings hold$/,
+    mend: /^correct that line$/,
+    bySentence: true,
+  },
+  {
+    check: "config",
+    when: "leads nowhere, and there was none before",
+    arrange: (patient) => {
+      rmSync(patient.path("inbox.json"));
+      symlinkSync("nowhere", patient.path("config.toml"));
+    },
+    status: "fault",
+    found: /config\.toml: cannot be read \(ENOENT\); until it is mended, every signal is held$/,
+    mend: /^make it a file that can be read, or remove it$/,
+    bySentence: true,
+  },
+  {
+    check: "signals",
+    when: "are more than the cap allows",
+    arrange: async (patient) => {
+      await patient.fire("second");
+      writeFileSync(patient.path("config.toml"), "max_signals = 1\n");
+    },
+    status: "note",
+    found: /^there are as many as config\.toml allows, so new ones may be refused$/,
+    mend: /^resolve some that no longer hold/,
+    bySentence: true,
+  },
+  {
+    check: "signals",
+    when: "made room for stronger ones",
+    arrange: (patient) => patient.edit(() => ({ evicted: 2 })),
+    status: "note",
+    found: /^2 unverified signals made room for stronger ones$/,
+    mend: /^resolve some that no longer hold/,
+    bySentence: true,
+  },
+  {
+    check: "sessions",
+    when: "are not heard from",
+    arrange: (patient) => patient.edit(() => ({ sessions: [] })),
+    status: "note",
+    found: /^no session is heard from, so what is fired waits$/,
+    mend: /^start one in your project, with the hooks installed: claude$/,
+    bySentence: true,
+  },
+  {
+    check: "sessions",
+    when: "are not known",
+    arrange: (patient) => writeFileSync(patient.path("inbox.json"), ""),
+    status: "note",
+    found: /^which sessions there are is not known while inbox\.json cannot be read$/,
+    mend: undefined,
+  },
+  {
+    check: "failures",
+    when: "were recorded",
+    arrange: ({ dir }) => {
+      const now = timeOf(Date.now());
+      const hook = "claude-code stop";
+      recordFailure(dir, { at: plus(now, -25 * 3_600_000), hook, message: "long ago" });
+      recordFailure(dir, { at: plus(now, -3 * 3_600_000), hook, message: "earlier" });
+      recordFailure(dir, {
+        at: plus(now, -2 * 3_600_000 - 1),
+        hook,
+        session: "ada",
+        message: "ambient-signals: inbox: busy",
+      });
+    },
+    status: "note",
+    found:
+      /^hooks failed 2 times within a day, so what was due came later; 2h ago, claude-code stop: inbox: busy$/,
+    mend: undefined,
+  },
+  {
+    check: "environment",
+    when: "switches hooks off",
+    arrange: ({ env }) => Object.assign(env, { HARN_EXT_SIGNALS_OFF: "1" }),
+    status: "note",
+    found: /^HARN_EXT_SIGNALS_OFF=1 is set: hooks of sessions that are started here do nothing$/,
+    mend: /^unset HARN_EXT_SIGNALS_OFF$/,
+    bySentence: true,
+  },
+];
+
+/** One of ours in the settings: what a hook runs, which settings file that is. */
+const settingsOf = ({ home, project }: Patient, scope = "user") =>
+  join(scope === "user" ? home : project, ".claude", "settings.json");
+
+function editJson(file: string, change: (json: Record<string, unknown>) => object): void {
+  const json = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify({ ...json, ...change(json) }, undefined, 2));
+}
+
+const entry = (event: string, command: string) => ({
+  hooks: { [event]: [{ hooks: [{ type: "command", command, timeout: 10 }] }] },
+});
+
+const installed = (patient: Patient, file: string) =>
+  join(patient.home, ".local/share/ambient-signals", file);
+
+/** The package as a plugin that the client has installed, with bundles or without. */
+function enablePlugin(patient: Patient, { built }: { built: boolean }): void {
+  const path = join(patient.home, ".claude/plugins/cache/ambient-signals");
+  cpSync(join(ROOT, "hooks/hooks.json"), join(path, "hooks/hooks.json"), { recursive: true });
+  if (built) cpSync(join(bundles, "hooks"), join(path, "dist/hooks"), { recursive: true });
+  const plugins = { "ambient-signals@acme": [{ scope: "user", installPath: path, version: "0.1.0" }] };
+  editJson(join(patient.home, ".claude/plugins/installed_plugins.json"), () => ({ version: 2, plugins }));
+  editJson(settingsOf(patient), () => ({ enabledPlugins: { "ambient-signals@acme": true } }));
+}
+
+function reversion(patient: Patient, version: string): void {
+  const file = installed(patient, "hooks/claude-code/stop.mjs");
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace(/(of ambient-signals )\S+( as one file)/, `$1${version}$2`));
+}
+
+/** With the hooks installed and nothing wrong, until something is. */
+const HOOK_CASES: Case[] = [
+  {
+    check: "hooks",
+    when: "are none",
+    arrange: (patient) => patient.sh("signals uninstall --yes"),
+    status: "note",
+    found: /^none is registered here, so no session hears of anything$/,
+    mend: /^signals install$/,
+  },
+  {
+    check: "hooks",
+    when: "are some",
+    arrange: (patient) =>
+      editJson(settingsOf(patient), ({ hooks }) => {
+        const { Stop: _, SessionEnd: __, PostToolBatch: ___, ...rest } = hooks as Record<string, unknown>;
+        return { hooks: rest };
+      }),
+    status: "note",
+    found:
+      /^not registered, and so missing: news after tool calls \(PostToolBatch\), urgent news before the agent stops \(Stop\), the end of a session \(SessionEnd\)$/,
+    mend: /^signals install$/,
+  },
+  {
+    check: "hooks",
+    when: "are for an event that this client does not know",
+    arrange: (patient) => patient.update("2.1.100"),
+    status: "fault",
+    found:
+      /^Claude Code 2\.1\.100 does not know PostToolBatch, in \/.*settings\.json: it warns at every start$/,
+    mend: /^signals install --yes$/,
+  },
+  {
+    check: "hooks",
+    when: "are for each call where the client knows of batches",
+    arrange: async (patient) => {
+      patient.update("2.1.100");
+      await patient.sh("signals install --yes");
+      patient.update("2.1.332");
+    },
+    status: "note",
+    found:
+      /^PostToolUse and PostToolUseFailure in \/.*settings\.json run at each tool call; PostToolBatch would run once for several$/,
+    mend: /^signals install --yes$/,
+  },
+  {
+    check: "hooks",
+    when: "stand in two settings files",
+    arrange: async (patient) => {
+      await patient.sh("signals copy stop .");
+      editJson(settingsOf(patient, "project"), () => entry("Stop", `node '${patient.project}/stop.mjs'`));
+    },
+    status: "note",
+    found:
+      /^the hooks of \/.*\/project\/\.claude\/settings\.json for Stop run beside those of \/.*: all is done twice$/,
+    mend: /^take these entries out of \/.*\/project\/\.claude\/settings\.json: line 6$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are those of a plugin too",
+    arrange: (patient) => enablePlugin(patient, { built: true }),
+    status: "note",
+    found:
+      /^the hooks of \/.*\/hooks\.json for SessionStart, UserPromptSubmit, Stop, SessionEnd run beside those of \/.*: all is done twice$/,
+    mend: /^claude plugin uninstall ambient-signals@acme$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are those of a plugin that was not built",
+    arrange: async (patient) => {
+      await patient.sh("signals uninstall --yes");
+      enablePlugin(patient, { built: false });
+    },
+    status: "fault",
+    found: /^plugin ambient-signals@acme, in \/.*, has no hook that could run$/,
+    mend: /^build it there: npm ci && npm run build$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are those of a plugin that the client does not keep",
+    arrange: async (patient) => {
+      await patient.sh("signals uninstall --yes");
+      editJson(settingsOf(patient), () => ({ enabledPlugins: { "ambient-signals@acme": true } }));
+    },
+    status: "note",
+    found: /^plugin ambient-signals@acme is enabled, and is not where the client keeps plugins$/,
+    mend: /^claude plugin list$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "have no launcher",
+    arrange: (patient) => rmSync(installed(patient, "launch")),
+    status: "fault",
+    found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
+    mend: /^signals install --yes$/,
+  },
+  {
+    check: "hooks",
+    when: "have a launcher that may not be run",
+    arrange: (patient) => chmodSync(installed(patient, "launch"), 0o644),
+    status: "fault",
+    found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
+    mend: /^signals install --yes$/,
+  },
+  {
+    check: "hooks",
+    when: "lack a file",
+    arrange: (patient) => {
+      for (const name of ["stop", "session-end"]) rmSync(installed(patient, `hooks/claude-code/${name}.mjs`));
+    },
+    status: "fault",
+    found: /^\/.*settings\.json runs stop, session-end, of which there is no file$/,
+    mend: /^signals install --yes$/,
+  },
+  {
+    check: "hooks",
+    when: "name a copy that is not there",
+    arrange: (patient) =>
+      editJson(settingsOf(patient, "project"), () => entry("Stop", "node ~/dotfiles/stop.mjs")),
+    status: "fault",
+    found: /^\/.*\/settings\.json:6 runs \/.*\/dotfiles\/stop\.mjs, which is not there$/,
+    mend: /^copy it there again: signals copy stop FOLDER; or remove the entry$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are of an older version",
+    arrange: (patient) => reversion(patient, "0.0.9"),
+    status: "note",
+    found: /^the hooks of \/.*settings\.json are of 0\.0\.9, older than this, \d/,
+    mend: /^signals install --yes$/,
+  },
+  {
+    check: "hooks",
+    when: "are of a newer version",
+    arrange: (patient) => reversion(patient, "99.0.0"),
+    status: "note",
+    found: /^the hooks of \/.*settings\.json are of 99\.0\.0, newer than this, \d/,
+    mend: /^update this copy of ambient-signals$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "work on another inbox",
+    arrange: (patient) => patient.sh("signals install --yes --dir '/tmp/an other'"),
+    status: "note",
+    found:
+      /^the hooks of \/.*settings\.json work on the inbox in \/tmp\/an other, and this one is in \/.*\/signals$/,
+    mend: /^signals doctor --dir '\/tmp\/an other'$/,
+    bySentence: true,
+  },
+  {
+    check: "settings",
+    when: "are not JSON",
+    arrange: (patient) => writeFileSync(settingsOf(patient), '{\n  "hooks": {},\n}\n'),
+    status: "fault",
+    found: /^\/.*settings\.json: line 3: is not JSON: .*: the client passes it over$/,
+    mend: /^correct that line$/,
+    bySentence: true,
+  },
+  {
+    check: "settings",
+    when: "switch hooks off",
+    arrange: (patient) => editJson(settingsOf(patient), () => ({ disableAllHooks: true })),
+    status: "fault",
+    found: /^\/.*settings\.json says disableAllHooks: no hook runs$/,
+    mend: /^take that line out of it$/,
+    bySentence: true,
+  },
+  {
+    check: "node",
+    when: "is not the one that hooks were installed with",
+    arrange: (patient) => editJson(installed(patient, "installed.json"), () => ({ node: "/gone/node" })),
+    status: "note",
+    found:
+      /^\/gone\/node, which hooks were installed with, is gone; they run with \/.*\/node, the one on PATH$/,
+    mend: /^signals install --yes$/,
+  },
+  {
+    check: "node",
+    when: "is not to be found",
+    arrange: (patient) => {
+      editJson(installed(patient, "installed.json"), () => ({ node: "/gone/node" }));
+      patient.env["PATH"] = patient.bin;
+    },
+    status: "fault",
+    found: /^\/gone\/node, which hooks were installed with, is gone, and no node is on PATH: no hook runs$/,
+    mend: /^install node, then: signals install --yes$/,
+    bySentence: true,
+  },
+  {
+    check: "client",
+    when: "is not there",
+    arrange: (patient) => {
+      rmSync(join(patient.bin, "claude"));
+      patient.client = undefined;
+    },
+    status: "note",
+    found: /^claude is not on PATH, so it is not known which hook events it knows$/,
+    mend: /^try it in this shell: claude --version$/,
+    bySentence: true,
+  },
+];
+
+async function prove(
+  patient: Patient,
+  { check, arrange, status, found, mend, bySentence }: Case,
+): Promise<void> {
+  const well = await patient.look(check);
+  assert.ok(well.length > 0 && well.every(({ status }) => status === "ok"), JSON.stringify(well));
+
+  await arrange(patient);
+  const findings = await patient.look(check);
+  const ill = findings.find((finding) => found.test(finding.found));
+  assert.ok(ill, JSON.stringify(findings));
+  assert.equal(ill.status, status);
+  if (mend === undefined) assert.equal(ill.mend, undefined);
+  else assert.match(ill.mend ?? "", mend);
+  if (mend === undefined || bySentence) return;
+
+  // A person says yes to what is shown.
+  await patient.sh(`${ill.mend}${/^signals install(?! --yes)/.test(ill.mend ?? "") ? " --yes" : ""}`);
+  const again = await patient.look(check);
+  const isFine = ({ status, found }: Finding) => status === "ok" || /is not there yet/.test(found);
+  assert.ok(again.every(isFine), JSON.stringify(again));
+}
+
+describe("what is wrong is said in a sentence, and the mend makes it well:", () => {
+  for (const one of CASES) {
+    test(`${one.check}, when it ${one.when}`, async () => {
+      const patient = new Patient();
+      await patient.fire();
+      await patient.register();
+      await prove(patient, one);
+    });
+  }
+  for (const one of HOOK_CASES) {
+    test(`${one.check}, when they ${one.when}`, async () => {
+      const patient = new Patient(".harn/signals");
+      await patient.sh("signals install --yes");
+      await prove(patient, one);
+    });
+  }
+});
+
+test("one copied hook, the same entry in two files, and a plugin alone are no fault", async () => {
+  const copied = new Patient(".harn/signals");
+  await copied.sh("signals copy post-tool-use .");
+  const command = `node '${copied.project}/post-tool-use.mjs'`;
+  for (const scope of ["user", "project"])
+    editJson(settingsOf(copied, scope), () => entry("PostToolUse", command));
+  const notes = await copied.look("hooks");
+  assert.deepEqual(
+    notes.filter(({ status, found }) => status !== "note" || /done twice/.test(found)),
+    [],
+  );
+  const [missing, perCall] = notes;
+  assert.match(
+    missing?.found ?? "",
+    /^not registered, and so missing: news at a session's start \(SessionStart\), /,
+  );
+  assert.doesNotMatch(missing?.found ?? "", /PostToolBatch/);
+  assert.equal(
+    perCall?.mend,
+    "register post-tool-batch for PostToolBatch instead: signals copy post-tool-batch FOLDER",
+  );
+
+  const plugged = new Patient(".harn/signals");
+  enablePlugin(plugged, { built: true });
+  assert.deepEqual(await plugged.look("hooks"), [
+    { status: "ok", found: "6 hooks, at every safe point, each once" },
+  ]);
+});
+
+test("the client's version is what it says itself, if it does in time", async () => {
+  const patient = new Patient();
+  assert.equal(await clientVersion(patient.env), "2.1.332");
+  for (const text of ["exit 1", "echo no number", "sleep 8; echo 1.2.3"]) {
+    patient.program("claude", text);
+    assert.equal(await clientVersion(patient.env), undefined, text);
+  }
+  patient.client = undefined;
+  const [finding] = await patient.look("client");
+  assert.match(finding?.found ?? "", /^claude does not tell its version, so it is not known which/);
+  rmSync(join(patient.bin, "claude"));
+  assert.equal(await clientVersion({ ...patient.env, PATH: patient.bin }), undefined);
+});
+
+test("what is well is said in a few words", async () => {
+  const patient = new Patient();
+  await patient.fire();
+  await patient.fire("second");
+  await patient.register();
+  const words = async (check: string) => (await patient.look(check)).map(({ found }) => found);
+  assert.deepEqual(await words("directory"), [`${patient.dir} is yours alone`]);
+  assert.deepEqual(await words("lock"), ["free"]);
+  assert.match((await words("inbox"))[0] ?? "", /^valid: 2 signals, \d+ bytes$/);
+  assert.deepEqual(await words("config"), ["no config.toml, so the defaults hold"]);
+  assert.deepEqual(await words("signals"), ["2 fired, 0 owed to a session, 2 held (no session)"]);
+  assert.deepEqual(await words("sessions"), [
+    "1 session heard from, last ada (claude-code, project) just now",
+  ]);
+  writeFileSync(patient.path("config.toml"), '[[mute]]\nkey = "second"\n');
+  assert.deepEqual(await words("config"), ["config.toml is valid"]);
+  assert.match((await words("signals"))[0] ?? "", /^2 fired, 0 owed to a session, 2 held \(most of them: /);
+});
+
+describe("moving an inbox aside", () => {
+  const broken = (dir: string) => readdirSync(dir).filter((name) => name.startsWith("inbox.broken."));
+
+  for (const [what, text] of [
+    ["is not JSON", Buffer.from([0xff, 0xfe, 0x00, 0x7b])],
+    ["is not valid", Buffer.from('{"schema":"ambient-signals.inbox","version":1}')],
+    ["is of a newer version", Buffer.from('{"schema":"ambient-signals.inbox","version":999,"more":1}')],
+  ] as const) {
+    test(`keeps one that ${what}, byte for byte, and begins a new one`, async () => {
+      const patient = new Patient();
+      await patient.fire();
+      writeFileSync(patient.path("inbox.json"), text);
+      const aside = await moveAside(patient.dir);
+      assert.match(aside ?? "", /\/inbox\.broken\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.json$/);
+      assert.deepEqual(readFileSync(aside ?? ""), text);
+      assert.deepEqual(readDocument(patient.dir, timeOf(0)).signals, []);
+      assert.equal(statSync(patient.path("inbox.json")).mode & 0o777, 0o600);
+      await patient.fire("next");
+      assert.equal(readDocument(patient.dir, timeOf(0)).signals.length, 1);
+
+      writeFileSync(patient.path("inbox.json"), text);
+      await moveAside(patient.dir);
+      assert.equal(broken(patient.dir).length, 2, "an earlier one stays");
+      assert.equal(lockHolder(patient.dir), undefined);
+    });
+  }
+
+  test("leaves alone what is valid, of an older version, absent, or not to be read", async () => {
+    const patient = new Patient();
+    assert.equal(await moveAside(patient.dir), undefined);
+    assert.ok(!existsSync(patient.dir), "and makes no directory");
+    await patient.fire();
+    const whole = readFileSync(patient.path("inbox.json"));
+    assert.equal(await moveAside(patient.dir), undefined);
+    assert.deepEqual(readFileSync(patient.path("inbox.json")), whole);
+
+    patient.edit(() => ({ version: 1 }));
+    const old = readFileSync(patient.path("inbox.json"));
+    assert.equal(await moveAside(patient.dir), undefined);
+    assert.deepEqual(readFileSync(patient.path("inbox.json")), old);
+
+    rmSync(patient.path("inbox.json"));
+    mkdirSync(patient.path("inbox.json"));
+    await assert.rejects(moveAside(patient.dir), /^SignalsError: inbox: cannot read .* \(EISDIR\)/);
+    assert.deepEqual(broken(patient.dir), []);
+  });
+
+  test("that cannot be finished changes nothing", async () => {
+    const patient = new Patient();
+    await patient.fire();
+    writeFileSync(patient.path("inbox.json"), "{");
+    chmodSync(patient.dir, 0o720);
+    await assert.rejects(moveAside(patient.dir), /other users can write/);
+    chmodSync(patient.dir, 0o700);
+    assert.deepEqual(broken(patient.dir), []);
+    assert.equal(readFileSync(patient.path("inbox.json"), "utf8"), "{");
+  });
+
+  test("happens once, however many do so at the same time", async () => {
+    const patient = new Patient();
+    await patient.fire();
+    for (let round = 0; round < 3; round++) {
+      writeFileSync(patient.path("inbox.json"), `{ ${round}`);
+      const args = [join(bundles, "scripts/doctor.mjs"), "--repair", "--json", "--dir", patient.dir];
+      const runs = await Promise.all([1, 2, 3].map(() => run(process.execPath, args, patient)));
+      const said = runs.map(({ stdout }) => JSON.parse(stdout)[0]);
+      for (const { check, status } of said) assert.deepEqual([check, status], ["repair", "ok"]);
+      const movers = said.filter(({ found }) => /^the broken inbox is now /.test(found));
+      assert.equal(movers.length, 1, JSON.stringify(said));
+      assert.equal(broken(patient.dir).length, round + 1);
+      await patient.fire(`round ${round}`);
+      assert.equal(readDocument(patient.dir, timeOf(0)).signals.length, 1);
+    }
+  });
+});
+
+test("the holder of a lock is known by its process and since when, and a free one has none", async () => {
+  const { dir } = new Patient();
+  mkdirSync(dir);
+  assert.equal(lockHolder(dir), undefined);
+  const before = timeOf(Date.now());
+  const holder = await withLock(dir, () => lockHolder(dir));
+  assert.equal(holder?.pid, process.pid);
+  assert.ok(holder && holder.since >= before && holder.since <= timeOf(Date.now()));
+  assert.equal(lockHolder(dir), undefined);
+
+  writeFileSync(join(dir, "inbox.lock"), "");
+  const { pid, since } = lockHolder(dir) ?? {};
+  assert.equal(pid, undefined);
+  assert.ok(since && since >= before);
+});

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, test } from "node:test";
+import { entries, entryNamed, home, runnerOf } from "./entries.ts";
+import { UsageError } from "./errors.ts";
+import { ROOT, run } from "./testing/process.ts";
+
+test("the entries are the .mts files of the package, sorted, and nothing else", () => {
+  const tracked = execFileSync(
+    "git",
+    ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.mts"],
+    {
+      cwd: ROOT,
+      encoding: "utf8",
+    },
+  );
+  const files = tracked.split("\0").filter((file) => file !== "" && existsSync(join(ROOT, file)));
+  assert.deepEqual(
+    entries(),
+    files.sort().map((file) => ({ name: file.replace(/\.mts$/, ""), file: join(ROOT, file) })),
+  );
+  assert.equal(home(), ROOT);
+});
+
+const HOOKS = entries().flatMap(({ name }) => (name.startsWith("hooks/") ? basename(name) : []));
+const THE_HOOKS = `the hooks are ${HOOKS.join(", ")}, and signals lists the rest`;
+
+describe("an entry is named", () => {
+  for (const [text, name] of [
+    ["stop", "hooks/claude-code/stop"],
+    ["stop.mts", "hooks/claude-code/stop"],
+    ["stop.mjs", "hooks/claude-code/stop"],
+    ["claude-code/stop", "hooks/claude-code/stop"],
+    ["hooks/claude-code/stop", "hooks/claude-code/stop"],
+    ["./hooks/claude-code/stop.mts", "hooks/claude-code/stop"],
+    ["list", "scripts/list"],
+    ["scripts/list", "scripts/list"],
+  ] as const) {
+    test(`${name} by ${text}`, () => assert.equal(entryNamed(text).name, name));
+  }
+
+  for (const [text, help] of [
+    ["", THE_HOOKS],
+    [".", THE_HOOKS],
+    ["/", THE_HOOKS],
+    ["top", "did you mean stop?"],
+    ["stop.ts", THE_HOOKS],
+    ["code/stop", "did you mean stop?"],
+    ["*", THE_HOOKS],
+    ["st.p", "did you mean stop?"],
+    ["../scripts/list", "did you mean list?"],
+    ["post-tool", "did you mean post-tool-use?"],
+  ] as const) {
+    test(`by no ${JSON.stringify(text)}`, () => {
+      assert.throws(
+        () => entryNamed(text),
+        (error) => {
+          assert.ok(error instanceof UsageError);
+          assert.equal(error.message, `NAME: ${text}: there is no such file in the package; ${help}`);
+          return true;
+        },
+      );
+    });
+  }
+});
+
+test("an entry runs with what its runner says", async () => {
+  const words = [...runnerOf(entryNamed("list")), "--version"];
+  const { code, stdout } = await run(process.execPath, words, { cwd: "/" });
+  assert.deepEqual([code, stdout.split(" ")[0]], [0, "ambient-signals"]);
+});

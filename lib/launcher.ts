@@ -1,0 +1,36 @@
+import { shellWord } from "./text.ts";
+
+/**
+ * The script that settings name, so that they stay the same whatever version and whichever node: `launch
+ * hooks/claude-code/stop` runs that bundle in `folder` with `node`, or with the one on PATH when that is gone. With no
+ * node at all a hook says so once, at the start of a session, and lets the agent work; a script exits 127.
+ *
+ * It runs on every tool call: no process but the shell, which becomes node.
+ */
+export function launcherText(folder: string, node: string): string {
+  const trouble = `node: there is none at ${node} and none on PATH; install Node 20 or newer`;
+  const told = { systemMessage: `ambient-signals: ${trouble}; until then this session hears of no signal` };
+  return `#!/bin/sh
+# Runs one of the files beside it, as in: launch hooks/claude-code/stop. Written by signals install.
+node=${shellWord(node)}
+[ -x "$node" ] || node=$(command -v node)
+if [ -n "$node" ]; then
+  file=$1
+  shift
+  exec "$node" ${shellWord(folder)}/"$file".mjs "$@"
+fi
+case $1 in
+  hooks/*/session-start) printf '%s\\n' ${shellWord(JSON.stringify(told))} ;;
+  hooks/*) ;;
+  *)
+    printf '%s\\n' ${shellWord(`error: ${trouble}`)} >&2
+    exit 127
+    ;;
+esac
+`;
+}
+
+/** The script that people type as `signals`. */
+export function commandText(launcher: string): string {
+  return `#!/bin/sh\nexec ${shellWord(launcher)} scripts/signals "$@"\n`;
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import * as z from "zod/mini";
+import { SCOPES, sameFile } from "./registered.ts";
+
+/** The clients whose settings can be written. */
+export const HARNESSES = ["claude-code"] as const;
+
+/** A path that leads to no other folder. */
+const inside = z.string().check(z.refine((path) => !/^\/|(^|\/)\.\.(\/|$)/.test(path)));
+
+/** `installed.json`: what was written and by what, so that exactly that can be taken back. */
+const MANIFEST = z.object({
+  version: z.string(),
+  /** The program that runs the hooks. */
+  node: z.string(),
+  /** The version of Claude Code that the entries are for, when it was known. */
+  client: z.optional(z.string()),
+  /** The `signals` command, when it could be written. */
+  command: z.nullable(z.string()),
+  /** In the folder of the installation. */
+  files: z.array(inside),
+  /** By path. */
+  settings: z.record(
+    z.string(),
+    z.object({
+      harness: z.enum(HARNESSES),
+      scope: z.enum(SCOPES),
+      /** The outermost folder that was made for it. */
+      folder: z.optional(z.string()),
+      before: z.record(z.string(), z.nullable(z.string())),
+    }),
+  ),
+});
+
+export type Manifest = z.infer<typeof MANIFEST>;
+
+/** Undefined when there is none, or none that can be read: then an installation is known by its launcher's path. */
+export function readManifest(file: string): Manifest | undefined {
+  try {
+    return MANIFEST.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is kept of a settings file, by whichever path it was reached. */
+export function recordOf(manifest: Manifest | undefined, path: string) {
+  const found = Object.entries(manifest?.settings ?? {}).find(([known]) => sameFile(known, path));
+  return found && { path: found[0], ...found[1] };
+}
+
+/** Its text, as it is written. */
+export function manifestText(manifest: Manifest): string {
+  return `${JSON.stringify(manifest, undefined, 2)}\n`;
+}

@@ -1,0 +1,137 @@
+import { execFile, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { messageOf } from "../errors.ts";
+import { answerFirstQuestions, claudeBinary, clientEnvironment } from "./claude-code.ts";
+import type { MessagesApi } from "./messages-api.ts";
+
+export type TerminalOptions = {
+  /** The home directory, which is used as it is. */
+  home: string;
+  cwd: string;
+  /** The API, which the caller closes after the terminal. */
+  api: MessagesApi;
+};
+
+/** Tall enough that a short session never scrolls. */
+const [COLUMNS, ROWS] = ["160", "120"];
+/** The second answers what the first would ask; answered for good, the client would rewrite the person's settings. */
+const ARGUMENTS = [
+  "--dangerously-skip-permissions",
+  "--settings",
+  '{"skipDangerousModePermissionPrompt":true}',
+];
+/** How long anything that a person would wait for may take. */
+const PATIENCE_MS = 30_000;
+/** The box that a person types into; a dialog has its marker before a choice, and no line above it. */
+const PROMPT = /^─+.*\n❯/m;
+
+/**
+ * The interactive client, in a terminal of its own that is driven as a person would: type, and look at the screen.
+ * It needs tmux. Each terminal has its own tmux server, which is given nothing but the client's environment.
+ */
+export class Terminal {
+  readonly #tmux: (...args: string[]) => Promise<string>;
+  /** The process id of the client. */
+  readonly #client: number;
+  /** Ends the tmux server, which hangs up on the client. */
+  readonly #hangUp: () => void;
+
+  private constructor(tmux: (...args: string[]) => Promise<string>, client: number, hangUp: () => void) {
+    this.#tmux = tmux;
+    this.#client = client;
+    this.#hangUp = hangUp;
+  }
+
+  /** Starts the client. Who starts it closes it. */
+  static async start({ home, cwd, api }: TerminalOptions): Promise<Terminal> {
+    const binary = await claudeBinary();
+    await answerFirstQuestions(home, cwd);
+    const variables = { ...clientEnvironment(home, api.url), TERM: "xterm-256color" };
+    const server = ["-S", join(home, "terminal"), "-f", "/dev/null"];
+    const limits = { env: variables, timeout: PATIENCE_MS };
+    const tmux = async (...words: string[]) => {
+      const { stdout } = await promisify(execFile)("tmux", [...server, ...words], limits);
+      return stdout;
+    };
+    const size = ["-x", COLUMNS, "-y", ROWS, "-c", cwd];
+    // The client is not to know that it runs under tmux.
+    const client = ["env", "-uTMUX", "-uTMUX_PANE", binary, ...ARGUMENTS];
+    // When it has ended, its screen and its exit status stay to be seen.
+    const stay = "set-option -w remain-on-exit on".split(" ");
+    try {
+      await tmux("new-session", "-d", ...size, "--", ...client, ";", ...stay);
+    } catch (error) {
+      throw new Error(`terminal: cannot start tmux; install it if it is not there: ${messageOf(error)}`);
+    }
+    const pid = Number(await tmux("display-message", "-p", "#{pane_pid}"));
+    const hangUp = () => {
+      process.off("exit", hangUp);
+      spawnSync("tmux", [...server, "kill-server"], { env: variables });
+    };
+    // Before the home directory goes, with the socket in it.
+    process.prependListener("exit", hangUp);
+    return new Terminal(tmux, pid, hangUp);
+  }
+
+  /** What is on the screen now, with plain spaces and no more than one empty line in a row. */
+  async screen(): Promise<string> {
+    const lines = await this.#tmux("capture-pane", "-p");
+    return lines.replaceAll("\u00a0", " ").replace(/\n{3,}/g, "\n\n");
+  }
+
+  /** Waits until the screen matches, and returns it. Throws with the screen when it does not in time. */
+  async sees(pattern: RegExp): Promise<string> {
+    return this.#until(`no ${pattern}`, async (screen) => pattern.test(screen));
+  }
+
+  /** Waits until the client takes input, and returns the screen. */
+  ready(): Promise<string> {
+    return this.sees(PROMPT);
+  }
+
+  /** Types a line and enters it, once the client is ready for it. */
+  async submit(line: string): Promise<void> {
+    await this.ready();
+    await this.#tmux("send-keys", "-l", line);
+    // An Enter that comes before the text is on the screen would be lost.
+    await this.#until(`${line} was not typed`, async (screen) => screen.includes(`❯ ${line}`));
+    await this.#tmux("send-keys", "Enter");
+  }
+
+  /** Waits until the client has ended, and returns its exit status. */
+  async ends(): Promise<number> {
+    const format = "#{pane_dead} #{pane_dead_status}";
+    let status = "";
+    await this.#until("the client did not end", async () => {
+      status = (await this.#tmux("display-message", "-p", format)).trim();
+      return status.startsWith("1");
+    });
+    return Number(status.slice(2));
+  }
+
+  /** Ends the client, if it has not ended by itself, and waits until it is gone. */
+  async close(): Promise<void> {
+    this.#hangUp();
+    const end = Date.now() + PATIENCE_MS;
+    while (isRunning(this.#client) && Date.now() < end) await sleep(20);
+  }
+
+  async #until(what: string, holds: (screen: string) => Promise<boolean>): Promise<string> {
+    for (const end = Date.now() + PATIENCE_MS; ; ) {
+      const screen = await this.screen();
+      if (await holds(screen)) return screen;
+      if (Date.now() > end) throw new Error(`terminal: ${what} in ${PATIENCE_MS} ms:\n${screen.trimEnd()}`);
+      await sleep(50);
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

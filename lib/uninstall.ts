@@ -1,0 +1,113 @@
+import { existsSync } from "node:fs";
+import { join, relative } from "node:path";
+import { entries } from "./entries.ts";
+import {
+  commandPath,
+  fileChange,
+  fixtureFiles,
+  handlersIn,
+  isInstalled,
+  isOurCommand,
+  reading,
+  removal,
+  settingsChange,
+} from "./install.ts";
+import { manifestText, readManifest, recordOf } from "./manifest.ts";
+import type { Plan } from "./plan.ts";
+import {
+  installationOf,
+  registeredHooks,
+  type Scope,
+  type Situation,
+  sameFile,
+  settingsPath,
+} from "./registered.ts";
+import { type Handler, readSettings, removeHandlers } from "./settings-file.ts";
+import { shellWord } from "./text.ts";
+
+/**
+ * What uninstalling for a scope would do, or wherever there is something of ours. The files go with the last entry
+ * that names them. Throws `SignalsError` when something stands in the way.
+ */
+export function planUninstall(scope: Scope | undefined, situation: Situation): Plan {
+  const installation = installationOf(situation.env);
+  const manifest = readManifest(installation.manifest);
+  const registered = registeredHooks(situation);
+  const isOurs = isInstalled(situation);
+  const known = distinct([
+    ...Object.keys(manifest?.settings ?? {}),
+    settingsPath("user", situation),
+    ...registered.hooks.flatMap(({ kind, file }) => (kind === "installed" ? [file] : [])),
+  ]);
+  const targets = scope === undefined ? known : [settingsPath(scope, situation)];
+  const removed = targets.map((path) => {
+    const record = recordOf(manifest, path);
+    return reading(path, (was) => ({
+      events: handlersIn(was)
+        .filter(isOurs)
+        .map(({ event }) => event),
+      change: settingsChange(path, was, removeHandlers(was, isOurs, record?.before).text, record?.folder),
+    }));
+  });
+  const others = known.filter((path) => !isAmong(targets, path) && holds(path, isOurs));
+  const settings = Object.entries(manifest?.settings ?? {}).filter(([path]) => isAmong(others, path));
+  const next = manifest && manifestText({ ...manifest, settings: Object.fromEntries(settings) });
+  const kept = next === undefined ? [] : fileChange(installation.manifest, next, 0o644);
+  return {
+    scope,
+    folder: installation.folder,
+    settings: removed.flatMap(({ change }) => change),
+    earlier: [],
+    later: others.length > 0 ? kept : allFiles(installation, manifest, situation.env),
+    events: [...new Set(removed.flatMap(({ events }) => events))],
+    notes: [
+      ...others.map((path) => `${path} still has entries, so the files stay; without --scope all of it goes`),
+      ...registered.hooks
+        .filter(({ kind }) => kind === "copy" || kind === "launcher")
+        .map(({ file, line, hook, command }) => `${file}:${line}: goes on to run ${hook} (${command})`),
+    ],
+  };
+}
+
+/** What to do about the inbox, which is the person's own; nothing when there is none. */
+export function inboxLeft(dir: string): string[] {
+  return existsSync(dir) ? [`the inbox stays at ${dir}; to remove it too: rm -r ${shellWord(dir)}`] : [];
+}
+
+/** Everything that an installation wrote besides the settings; the manifest last, as long as anything else is there. */
+function allFiles(
+  { folder, launcher, manifest: file }: ReturnType<typeof installationOf>,
+  manifest: ReturnType<typeof readManifest>,
+  env: NodeJS.ProcessEnv,
+) {
+  const command = manifest?.command ?? commandPath(env);
+  // Without a manifest they are those that this version would write.
+  const files = manifest?.files ?? [
+    relative(folder, launcher),
+    ...entries().map(({ name }) => `${name}.mjs`),
+    ...fixtureFiles(),
+  ];
+  const inside = [...files.map((name) => join(folder, name)), file].filter((path) => existsSync(path));
+  return [
+    ...(isOurCommand(command, launcher) ? [removal(command)] : []),
+    ...inside.map((path) => removal(path, folder)),
+  ];
+}
+
+function holds(path: string, isOurs: (handler: Handler) => boolean): boolean {
+  try {
+    return handlersIn(readSettings(path)).some(isOurs);
+  } catch {
+    // It cannot be told; then the files had better be there.
+    return true;
+  }
+}
+
+function isAmong(paths: readonly string[], path: string): boolean {
+  return paths.some((other) => sameFile(other, path));
+}
+
+/** Without other paths to the same file. */
+function distinct(paths: readonly string[]): string[] {
+  return paths.filter((path, i) => paths.findIndex((other) => sameFile(other, path)) === i);
+}

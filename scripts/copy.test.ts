@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { before, describe, test } from "node:test";
+import { writeBundles } from "../lib/bundle.ts";
+import { fireReport } from "../lib/by-hand.ts";
+import { pointsOf } from "../lib/claude-code.ts";
+import type { Document } from "../lib/document.ts";
+import { entries } from "../lib/entries.ts";
+import { transact } from "../lib/inbox.ts";
+import { fire } from "../lib/lifecycle.ts";
+import { ROOT, type Run, run, runFile, tempDirectory } from "../lib/testing/process.ts";
+
+const PARALLEL = { concurrency: 2 };
+const root = realpathSync(tempDirectory("copy"));
+const bundles = join(root, "bundles");
+/** The same package with another client's hook of the same name. */
+const twoClients = join(root, "two clients");
+
+const HOOKS = entries()
+  .map(({ name }) => name)
+  .filter((name) => name.startsWith("hooks/"));
+const STOP = "hooks/claude-code/stop";
+const textOf = (name: string) => readFileSync(join(bundles, `${name}.mjs`), "utf8");
+
+before(async () => {
+  await writeBundles(bundles);
+  cpSync(bundles, twoClients, { recursive: true });
+  mkdirSync(join(twoClients, "hooks/codex"));
+  const other = textOf(STOP).replaceAll(STOP, "hooks/codex/stop");
+  writeFileSync(join(twoClients, "hooks/codex/stop.mjs"), other);
+});
+
+const copy = (args: readonly string[], cwd = root, from = bundles): Promise<Run> =>
+  run(process.execPath, [join(from, "scripts/copy.mjs"), ...args], { cwd });
+
+const freshFolder = (name = "folder"): string => {
+  const folder = join(mkdtempSync(join(root, "f-")), name);
+  mkdirSync(folder);
+  return folder;
+};
+
+/** Held for a copy that was refused: one line, and the folder is as it was. */
+async function isRefused(
+  args: readonly string[],
+  said: RegExp | string,
+  status = 1,
+  from = bundles,
+): Promise<void> {
+  const { code, stdout, stderr } = await copy(args, root, from);
+  assert.deepEqual([code, stdout], [status, ""], stderr);
+  if (typeof said === "string") assert.equal(stderr, `error: ${said}\n`);
+  else assert.match(stderr, said);
+}
+
+describe("copy NAME FOLDER", PARALLEL, () => {
+  for (const name of [
+    "stop",
+    "stop.mts",
+    "stop.mjs",
+    "claude-code/stop",
+    STOP,
+    `${STOP}.mts`,
+    `./${STOP}.mts`,
+  ]) {
+    test(`takes ${name} for the hook, writes one program and prints its path`, async () => {
+      const folder = freshFolder();
+      const { code, stdout } = await copy([name, basename(folder)], dirname(folder));
+      assert.deepEqual([code, stdout], [0, `${join(folder, "stop.mjs")}\n`]);
+      assert.deepEqual(readdirSync(folder), ["stop.mjs"]);
+      assert.equal(readFileSync(join(folder, "stop.mjs"), "utf8"), textOf(STOP));
+      assert.equal(statSync(join(folder, "stop.mjs")).mode & 0o777, 0o755);
+    });
+  }
+
+  test("does the same from source, and prints the path as JSON and nothing else with --json", async () => {
+    const folder = freshFolder();
+    const { code, stdout, stderr } = await runFile("scripts/copy.mts", ["stop", folder, "--json"]);
+    assert.deepEqual([code, JSON.parse(stdout), stderr], [0, join(folder, "stop.mjs"), ""]);
+    assert.equal(readFileSync(join(folder, "stop.mjs"), "utf8"), textOf(STOP));
+  });
+
+  test("has nothing to add on a script, which works where it was copied to", async () => {
+    const folder = freshFolder("a b");
+    const { code, stdout, stderr } = await copy(["list", folder]);
+    assert.deepEqual([code, stdout, stderr], [0, `${join(folder, "list.mjs")}\n`, ""]);
+    const listed = await run(join(folder, "list.mjs"), ["--dir", join(folder, "none"), "--json"]);
+    assert.deepEqual([listed.code, listed.stdout], [0, "[]\n"]);
+  });
+
+  const refused: [args: string[], said: string, status: 1 | 2][] = [
+    [[], "NAME: is missing; --help shows the usage", 2],
+    [["stop"], "FOLDER: is missing; --help shows the usage", 2],
+    [["", "."], "NAME: is missing; --help shows the usage", 2],
+    [["stop", ".", "more"], "more: unexpected argument; --help shows the usage", 2],
+    [["stpo", "."], "NAME: stpo: there is no such file in the package; did you mean stop?", 2],
+    [
+      ["claude-code/stpo", "."],
+      "NAME: claude-code/stpo: there is no such file in the package; did you mean stop?",
+      2,
+    ],
+    [["ode/stop", "."], "NAME: ode/stop: there is no such file in the package; did you mean stop?", 2],
+    [["stop", "no such"], "FOLDER: no such: is no folder; run: mkdir -p 'no such'", 1],
+    [
+      ["stop", process.execPath],
+      `FOLDER: ${process.execPath}: is no folder; run: mkdir -p ${process.execPath}`,
+      1,
+    ],
+    [
+      ["stop", `${process.execPath}/x`],
+      `FOLDER: ${process.execPath}/x: is no folder; run: mkdir -p ${process.execPath}/x`,
+      1,
+    ],
+    [
+      ["signals", "."],
+      "NAME: scripts/signals: works only beside the package's other files; copy them together: signals copy --all .",
+      1,
+    ],
+    [["--all"], "--all: takes one FOLDER and no NAME", 2],
+    [["--all", "stop", "."], "--all: takes one FOLDER and no NAME", 2],
+  ];
+  for (const [args, said, status] of refused) {
+    test(`refuses ${JSON.stringify(args)}, and says why`, () => isRefused(args, said, status));
+  }
+
+  test("asks which one is meant when two clients have a hook of that name", async () => {
+    const folder = freshFolder();
+    const both = `NAME: stop: could be any of ${STOP}, hooks/codex/stop; write more of it`;
+    await isRefused(["stop", folder], both, 2, twoClients);
+    assert.deepEqual(readdirSync(folder), []);
+
+    const copied = await copy(["codex/stop", folder], root, twoClients);
+    assert.equal(copied.code, 0, copied.stderr);
+    const file = join(folder, "stop.mjs");
+    assert.match(readFileSync(file, "utf8"), /^\/\/ hooks\/codex\/stop\.mts of ambient-signals /m);
+    const other = `FOLDER: ${file}: is there already and is no copy of ${STOP}; move it away first`;
+    await isRefused(["claude-code/stop", folder], other, 1, twoClients);
+  });
+
+  test("writes over an earlier copy, also one that a person's link leads to", async () => {
+    const [folder, kept] = [freshFolder(), freshFolder("kept")];
+    const older = textOf(STOP).replace(/ of ambient-signals \S+ as one/, " of ambient-signals 0.0.1 as one");
+    for (const place of [folder, kept]) writeFileSync(join(place, "stop.mjs"), older, { mode: 0o600 });
+    const linked = freshFolder("linked");
+    symlinkSync(join(kept, "stop.mjs"), join(linked, "stop.mjs"));
+
+    for (const place of [folder, linked]) assert.equal((await copy(["stop", place])).code, 0);
+    for (const place of [folder, kept]) {
+      assert.equal(readFileSync(join(place, "stop.mjs"), "utf8"), textOf(STOP));
+      assert.equal(statSync(join(place, "stop.mjs")).mode & 0o777, 0o755);
+      assert.deepEqual(readdirSync(place), ["stop.mjs"]);
+    }
+    assert.ok(lstatSync(join(linked, "stop.mjs")).isSymbolicLink());
+  });
+
+  const foreign: [what: string, make: (file: string) => void][] = [
+    ["a file of somebody's own", (file) => writeFileSync(file, "#!/usr/bin/env node\n// my own\n")],
+    ["a copy of another entry", (file) => copyFileSync(join(bundles, "scripts/list.mjs"), file)],
+    ["an empty file", (file) => writeFileSync(file, "")],
+    ["a folder", (file) => mkdirSync(file)],
+    ["a link that leads nowhere", (file) => symlinkSync("nowhere", file)],
+    ["a link to itself", (file) => symlinkSync(basename(file), file)],
+  ];
+  for (const [what, make] of foreign) {
+    test(`leaves ${what} alone, alone and with all the others`, async () => {
+      for (const [args, folder] of [
+        [["stop"], ""],
+        [["--all"], dirname(STOP)],
+      ] as const) {
+        const place = freshFolder();
+        const file = join(place, folder, "stop.mjs");
+        mkdirSync(dirname(file), { recursive: true });
+        make(file);
+        const before = lstatSync(file);
+        const text = before.isFile() ? readFileSync(file, "utf8") : undefined;
+        const said = `FOLDER: ${file}: is there already and is no copy of ${STOP}; move it away first`;
+        await isRefused([...args, place], said);
+        assert.equal(lstatSync(file).ino, before.ino);
+        if (text !== undefined) assert.equal(readFileSync(file, "utf8"), text);
+        assert.deepEqual(readdirSync(dirname(file)), ["stop.mjs"], "nor is anything else written");
+        assert.ok(!existsSync(join(place, "scripts")));
+      }
+    });
+  }
+
+  test("says what the system says when it cannot write", { skip: !existsSync("/proc/self") }, async () => {
+    const cannot = /^error: FOLDER: \/\S+: cannot be written \([A-Z]+\); [^\n]+\n$/;
+    await isRefused(["stop", "/proc/self"], cannot);
+    await isRefused(["--all", process.execPath], cannot);
+  });
+});
+
+describe("copy --all FOLDER", PARALLEL, () => {
+  test("writes every file in the package's layout, twice as well as once, and they work together there", async () => {
+    const folder = join(freshFolder(), "new", "one");
+    const [, { code, stdout, stderr }] = [
+      await copy(["--all", folder]),
+      await copy(["--all", "--json", folder]),
+    ];
+    assert.deepEqual([code, stderr], [0, ""]);
+    const files = entries().map(({ name }) => `${name}.mjs`);
+    assert.deepEqual(
+      JSON.parse(stdout),
+      files.map((file) => join(folder, file)),
+    );
+    for (const file of files)
+      assert.deepEqual(readFileSync(join(folder, file)), readFileSync(join(bundles, file)));
+
+    const shown = await run(join(folder, "scripts/signals.mjs"), ["copy", "stop", folder]);
+    assert.equal(shown.stdout, `${join(folder, "stop.mjs")}\n`, shown.stderr);
+  });
+
+  test("does not write the package over itself, from a bundle or from source", async () => {
+    const own = "is where they are already; choose another";
+    await isRefused(["--all", bundles], `FOLDER: ${bundles}: ${own}`);
+    const { code, stderr } = await runFile("scripts/copy.mts", ["--all", "."], { cwd: ROOT });
+    assert.deepEqual([code, stderr], [1, `error: FOLDER: .: ${own}\n`]);
+    assert.ok(!existsSync(join(ROOT, "scripts/list.mjs")));
+  });
+});
+
+describe("what is said of a copied hook", PARALLEL, () => {
+  /** As people name folders, with what a shell would take apart. */
+  const NAME = `ada's  "dot $HOME" \`files\``;
+
+  for (const name of HOOKS) {
+    test(`${name}: its settings run it as they are, for every event that it is for`, async () => {
+      const folder = freshFolder(NAME);
+      const { code, stderr } = await copy([name, folder]);
+      assert.equal(code, 0);
+      const [first, ...lines] = stderr.split("\n");
+      assert.equal(first, "to run it, put this into ~/.claude/settings.json:");
+      const end = lines.indexOf("}") + 1;
+      const { hooks, ...others } = JSON.parse(lines.slice(0, end).join("\n"));
+      assert.deepEqual(others, {});
+      const points = pointsOf(basename(name));
+      assert.deepEqual(
+        Object.keys(hooks),
+        points.map(({ event }) => event),
+      );
+
+      const dir = join(folder, "inbox");
+      await fireUrgent(dir);
+      for (const { event } of points) {
+        const [{ hooks: handlers }] = hooks[event];
+        assert.equal(handlers.length, 1);
+        const [{ type, command, timeout }] = handlers;
+        assert.deepEqual([type, timeout], ["command", 10]);
+        const fixture = readFileSync(join(ROOT, `fixtures/claude-code/${event}.json`), "utf8");
+        const stdin = JSON.stringify({ ...JSON.parse(fixture), session_id: event, cwd: folder });
+        const env = {
+          PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+          HOME: root,
+          HARN_EXT_SIGNALS_DIR: dir,
+        };
+        const ran = await run("sh", ["-c", command], { stdin, env, cwd: "/" });
+        assert.deepEqual([ran.code, ran.stderr], [0, ""]);
+        if (event === "SessionEnd") assert.equal(ran.stdout, "");
+        else assert.equal(JSON.parse(ran.stdout).hookSpecificOutput.hookEventName, event);
+      }
+    });
+  }
+
+  test("which event an older client does not know, and what each of the others would add", async () => {
+    const { stderr } = await copy(["post-tool-use", freshFolder()]);
+    const notes = stderr
+      .slice(stderr.indexOf("\n}\n") + 3)
+      .trimEnd()
+      .split("\n");
+    const sentence = (name: string) => /^ \* (.*)$/m.exec(textOf(name))?.[1];
+    const others = HOOKS.filter((name) => name !== "hooks/claude-code/post-tool-use");
+    assert.deepEqual(notes, [
+      "leave out PostToolUseFailure if your claude --version is older than 2.0.56",
+      "one hook alone is enough; what the others would add:",
+      ...others.map((name) => `  ${basename(name)}: ${sentence(name)}`),
+    ]);
+  });
+});
+
+/** An urgent signal for each session that is named like an event. */
+async function fireUrgent(dir: string): Promise<void> {
+  const events = [...new Set(HOOKS.flatMap((name) => pointsOf(basename(name)).map(({ event }) => event)))];
+  const change = (doc: Document, now: string) => {
+    const reports = events.map((session) =>
+      fireReport({ key: session, summary: "down", session, severity: "urgent" }, now),
+    );
+    return [reports.reduce((acc, report) => fire(acc, report, now)[0], doc), undefined] as const;
+  };
+  await transact(dir, { change }, { onConfigFault: "throw" });
+}

@@ -1,0 +1,691 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { before, describe, test } from "node:test";
+import { writeBundles } from "../lib/bundle.ts";
+import { ROOT, type Run, run, runFile, tempDirectory } from "../lib/testing/process.ts";
+
+const BUNDLES = tempDirectory("bundles");
+before(() => writeBundles(BUNDLES));
+
+const SETTINGS = ".claude/settings.json";
+const DATA = ".local/share/ambient-signals";
+const COMMAND = ".local/bin/signals";
+const EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd"];
+
+/** A person's home directory, with a client of some version on PATH, or none, and a project in it. */
+class Machine {
+  readonly home = join(realpathSync(tempDirectory("install")), "ada lovelace");
+  readonly project = join(this.home, "api");
+  readonly path = tempDirectory("path");
+  env: Record<string, string> = {};
+
+  constructor(version: string | undefined = "2.1.332") {
+    mkdirSync(this.project, { recursive: true });
+    this.client(version);
+  }
+
+  client(version: string | undefined) {
+    const file = join(this.path, "claude");
+    if (version === undefined) rmSync(file, { force: true });
+    else writeFileSync(file, `#!/bin/sh\necho '${version} (Claude Code)'\n`, { mode: 0o755 });
+  }
+
+  at(path: string): string {
+    return join(this.home, path);
+  }
+
+  read(path: string): string | undefined {
+    return existsSync(this.at(path)) ? readFileSync(this.at(path), "utf8") : undefined;
+  }
+
+  write(path: string, content: unknown): string {
+    const file = this.at(path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content, undefined, 2));
+    return file;
+  }
+
+  /** Every file of the home directory, with its text. */
+  files(): Record<string, string> {
+    const all = readdirSync(this.home, { recursive: true, encoding: "utf8" });
+    const files = all.filter((file) => statSync(this.at(file)).isFile()).sort();
+    return Object.fromEntries(files.map((file) => [file, readFileSync(this.at(file), "utf8")]));
+  }
+
+  get #options() {
+    const PATH = [this.path, this.at(".local/bin"), "/usr/bin", "/bin"].join(delimiter);
+    return { cwd: this.project, env: { HOME: this.home, PATH, ...this.env } };
+  }
+
+  /** Runs a script's bundle: from the package, or from where it was installed. */
+  run(name: string, args: readonly string[], stdin?: string, from = BUNDLES): Promise<Run> {
+    return run(process.execPath, [join(from, "scripts", `${name}.mjs`), ...args], {
+      ...this.#options,
+      stdin,
+    });
+  }
+
+  runFromSource(name: string, args: readonly string[]): Promise<Run> {
+    return runFile(`scripts/${name}.mts`, args, this.#options);
+  }
+
+  /** Starts it, and leaves stdin open. */
+  start(name: string) {
+    return spawn(process.execPath, [join(BUNDLES, "scripts", `${name}.mjs`)], {
+      ...this.#options,
+      stdio: "pipe",
+    });
+  }
+
+  async install(...args: string[]): Promise<Run> {
+    const result = await this.run("install", ["--yes", ...args]);
+    assert.equal(result.code, 0, result.stderr);
+    return result;
+  }
+
+  async uninstall(...args: string[]): Promise<Run> {
+    const result = await this.run("uninstall", ["--yes", ...args]);
+    assert.equal(result.code, 0, result.stderr);
+    return result;
+  }
+
+  /** The commands of a settings file, by event. */
+  commands(path = SETTINGS): Record<string, string[]> {
+    const { hooks = {} } = JSON.parse(this.read(path) ?? "{}") as {
+      hooks?: Record<string, { hooks: { command: string }[] }[]>;
+    };
+    const commands = Object.entries(hooks).map(([event, groups]) => [
+      event,
+      groups.flatMap((group) => group.hooks.map(({ command }) => command)),
+    ]);
+    return Object.fromEntries(commands);
+  }
+
+  launch(entry: string): string {
+    return `'${this.at(DATA)}/launch' ${entry}`;
+  }
+}
+
+describe("installing and uninstalling", { concurrency: 4 }, () => {
+  const cases: [what: string, text: string | undefined][] = [
+    ["no settings at all", undefined],
+    ["an empty file", ""],
+    ["an empty object", "{}"],
+    ["settings as the client writes them", '{\n  "model": "opus"\n}\n'],
+    [
+      "hooks of one's own",
+      '{\r\n\t"hooks": { "Stop": [ {"hooks":[{"type":"command","command":"true"}]} ], "SessionEnd": [] }\r\n}',
+    ],
+  ];
+  for (const [what, text] of cases) {
+    test(`leaves ${what} byte for byte as before, and no file behind`, async () => {
+      const machine = new Machine();
+      if (text !== undefined) machine.write(SETTINGS, text);
+      const start = machine.files();
+      const installed = await machine.install();
+      assert.match(installed.stdout, /^installed: Claude Code runs 5 hooks/m);
+      const own = text?.includes("true") ? ["true"] : [];
+      assert.deepEqual(machine.commands()["Stop"], [...own, machine.launch("hooks/claude-code/stop")]);
+
+      const after = machine.files();
+      const again = await machine.install();
+      assert.match(again.stdout, /^nothing to do: /m);
+      assert.deepEqual(machine.files(), after, "a second time changes nothing");
+
+      await machine.uninstall();
+      assert.deepEqual(machine.files(), start);
+      assert.equal(existsSync(machine.at(DATA)), false);
+      assert.equal(existsSync(machine.at(".claude")), text !== undefined, "a folder that was made goes too");
+      const gone = await machine.uninstall();
+      assert.match(gone.stdout, /^nothing to do: /m);
+    });
+  }
+
+  test("what is installed runs by itself, and is what a session is told by", async () => {
+    const machine = new Machine();
+    await machine.install();
+    const { home, project: cwd } = machine;
+    const options = { cwd, env: { HOME: home } };
+    const fired = await run(
+      machine.at(COMMAND),
+      ["fire", "--key", "k", "--summary", "CI is failing"],
+      options,
+    );
+    assert.match(fired.stdout, /^fired k#1/, fired.stderr);
+    const payload = readFileSync(join(ROOT, "fixtures/claude-code/SessionStart.json"), "utf8");
+    const event = JSON.stringify({ ...JSON.parse(payload), cwd });
+    // As the client does it.
+    const [command = ""] = machine.commands()["SessionStart"] ?? [];
+    const told = await run("/bin/sh", ["-c", command], { ...options, stdin: event });
+    assert.match(
+      JSON.parse(told.stdout).hookSpecificOutput.additionalContext,
+      /what happened: CI is failing/,
+    );
+    await machine.uninstall();
+    assert.ok(existsSync(machine.at(".harn/signals/inbox.json")), "the inbox is the person's own");
+  });
+
+  test("works from what is installed itself, which is its own source then", async () => {
+    const machine = new Machine();
+    machine.write(SETTINGS, "{}\n");
+    await machine.install();
+    const after = machine.files();
+    const data = machine.at(DATA);
+    const again = await machine.run("install", ["--yes"], "", data);
+    assert.match(again.stdout, /^nothing to do: /m, again.stderr);
+    assert.deepEqual(machine.files(), after);
+    const gone = await machine.run("uninstall", ["--yes"], "", data);
+    assert.equal(gone.code, 0, gone.stderr);
+    assert.deepEqual(machine.files(), { [SETTINGS]: "{}\n" });
+  });
+
+  test("works from source, without a build", async () => {
+    const machine = new Machine();
+    const shown = await machine.runFromSource("install", ["--yes"]);
+    assert.equal(shown.code, 0, shown.stderr);
+    const installed = machine.files();
+    for (const file of ["hooks/claude-code/stop.mjs", "scripts/uninstall.mjs", "scripts/signals.mjs"])
+      assert.equal(installed[`${DATA}/${file}`], readFileSync(join(BUNDLES, file), "utf8"), file);
+    const gone = await machine.runFromSource("uninstall", ["--yes"]);
+    assert.equal(gone.code, 0, gone.stderr);
+    assert.deepEqual(machine.files(), {});
+  });
+});
+
+describe("nothing is written", { concurrency: 4 }, () => {
+  const TEXT = '{\n  "model": "opus"\n}\n';
+
+  test("before the change was shown and the answer is yes", async () => {
+    const machine = new Machine();
+    machine.write(SETTINGS, TEXT);
+    const start = machine.files();
+    for (const answer of ["", "n\n", "\n", "yesterday\n"]) {
+      const { code, stdout, stderr } = await machine.run("install", [], answer);
+      assert.equal(code, 1);
+      assert.match(stdout, /^\+ {2}"hooks": \{$/m);
+      assert.match(stdout, /^also write \d+ files in .*\/ambient-signals$/m);
+      assert.match(stderr, /^Write this\? \[y\/N\] $/m);
+      assert.match(stderr, /^nothing was changed; --yes writes without asking$/m);
+      assert.deepEqual(machine.files(), start);
+    }
+    const { code, stdout } = await machine.run("install", [], "y\n");
+    assert.equal(code, 0);
+    assert.match(stdout, /^installed: /m);
+    const end = machine.files();
+    assert.equal((await machine.run("uninstall", [], "no\n")).code, 1);
+    assert.deepEqual(machine.files(), end);
+    assert.equal((await machine.run("uninstall", [], "Yes\n")).code, 0);
+    assert.deepEqual(machine.files(), start);
+  });
+
+  test("by --dry-run, which shows all of it", async () => {
+    const machine = new Machine();
+    const { code, stdout, stderr } = await machine.run("install", ["--dry-run"]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^--- \/dev\/null\n\+\+\+ .*settings.json\n@@ -0,0 \+1,\d+ @@\n\+\{$/m);
+    assert.match(stderr, /^nothing was written: this was a dry run$/m);
+    assert.deepEqual(machine.files(), {});
+  });
+
+  test("to a terminal that could harm it", async () => {
+    const machine = new Machine();
+    machine.write(SETTINGS, '{\n  "model": "\u009b2J\u202eopus"\n}\n');
+    const { stdout } = await machine.run("install", ["--dry-run"]);
+    assert.match(stdout, /^- {2}"model": " 2J opus"\n\+ {2}"model": " 2J opus",$/m);
+  });
+
+  test("when somebody edited the settings while we asked", async () => {
+    const machine = new Machine();
+    machine.write(SETTINGS, TEXT);
+    const child = machine.start("install");
+    let stderr = "";
+    for await (const text of child.stderr.setEncoding("utf8")) {
+      stderr += text;
+      if (!stderr.endsWith("[y/N] ")) continue;
+      machine.write(SETTINGS, "{}");
+      // Stdin stays open, as a terminal does.
+      child.stdin.write("y\n");
+    }
+    if (child.exitCode === null) await once(child, "close");
+    assert.equal(child.exitCode, 1);
+    assert.match(
+      stderr,
+      /^error: settings: .*: was changed meanwhile, and is left as it is; run this again$/m,
+    );
+    assert.deepEqual(machine.files(), { [SETTINGS]: "{}" });
+  });
+
+  const broken: [what: string, text: string, says: string][] = [
+    [
+      "a comment",
+      '{\n  // mine\n  "a": 1\n}\n',
+      "line 2: is not JSON: a comment, which the client does not read either",
+    ],
+    ["a list", "[]", "line 1: is no object in braces"],
+    ["hooks that are none", '{\n  "hooks": [] }', 'line 2: "hooks" is not an object in braces'],
+    ["hooks twice", '{\n  "hooks": {},\n  "hooks": {} }', 'line 3: has "hooks" a second time'],
+  ];
+  for (const [what, text, says] of broken) {
+    test(`into settings with ${what}, and the line is said`, async () => {
+      const machine = new Machine();
+      const file = machine.write(SETTINGS, text);
+      const { code, stdout, stderr } = await machine.run("install", ["--yes"]);
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.equal(stderr, `error: settings: ${file}: ${says}; nothing was changed, mend that first\n`);
+      assert.deepEqual(machine.files(), { [SETTINGS]: text });
+    });
+  }
+
+  test("into settings that are not to be written", async () => {
+    const machine = new Machine();
+    chmodSync(machine.write(SETTINGS, TEXT), 0o444);
+    const { code, stderr } = await machine.run("install", ["--yes"]);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^error: settings: .*: cannot be written \(EACCES\); make it writable, or choose another --scope$/m,
+    );
+    assert.deepEqual(machine.files(), { [SETTINGS]: TEXT });
+  });
+
+  test("into the settings when the files that they would name cannot be", async () => {
+    const machine = new Machine();
+    machine.write(SETTINGS, TEXT);
+    machine.write(".local/bin", "in the way");
+    const { code, stderr } = await machine.run("install", ["--yes"]);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^error: .*\/bin\/signals: cannot be written \(E[A-Z]+\); mend that, and run this again$/m,
+    );
+    assert.equal(machine.read(SETTINGS), TEXT);
+  });
+
+  test("where a file is in the way of the folder", async () => {
+    const machine = new Machine();
+    machine.write(".claude", "in the way");
+    const { code, stderr } = await machine.run("install", ["--yes"]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: settings: .*: cannot be written \(ENOTDIR\); /m);
+    assert.deepEqual(machine.files(), { ".claude": "in the way" });
+  });
+
+  test("where the plugin runs every hook already", async () => {
+    const machine = new Machine();
+    const id = "ambient-signals@acme";
+    machine.write(SETTINGS, { enabledPlugins: { [id]: true } });
+    const start = machine.files();
+    const { code, stderr } = await machine.run("install", ["--yes"]);
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      `error: plugin: ${id}: is enabled, and every hook would run twice; first run: claude plugin uninstall ${id}\n`,
+    );
+    assert.deepEqual(machine.files(), start);
+  });
+
+  const wrong: [args: string[], says: RegExp][] = [
+    [["--json"], /--json: cannot ask; add --yes, or --dry-run/],
+    [["--yes", "--dry-run"], /--yes: not with --dry-run/],
+    [["--scope", "projct"], /--scope: projct: is not one of user, project, local; did you mean project\?/],
+    [["--harness", "codex"], /--harness: codex: is not one of claude-code/],
+    [["user"], /user: unexpected argument/],
+  ];
+  for (const [args, says] of wrong) {
+    test(`with wrong arguments: ${args.join(" ")}`, async () => {
+      const machine = new Machine();
+      for (const script of ["install", "uninstall"]) {
+        const { code, stderr } = await machine.run(script, args);
+        assert.equal(code, 2);
+        assert.match(stderr, says);
+      }
+      assert.deepEqual(machine.files(), {});
+    });
+  }
+});
+
+describe("the settings file", { concurrency: 4 }, () => {
+  test("is written through a symbolic link, with its mode, also where the link leads nowhere yet", async () => {
+    const machine = new Machine();
+    machine.write("dotfiles/claude.json", "{}\n");
+    chmodSync(machine.at("dotfiles/claude.json"), 0o640);
+    mkdirSync(machine.at(".claude"));
+    symlinkSync("../dotfiles/claude.json", machine.at(SETTINGS));
+    mkdirSync(machine.at("api/.claude"));
+    symlinkSync("../../dotfiles/api.json", machine.at("api/.claude/settings.json"));
+    await machine.install();
+    await machine.install("--scope", "project");
+    for (const [file, link] of [
+      ["claude", SETTINGS],
+      ["api", "api/.claude/settings.json"],
+    ] as const) {
+      assert.ok(lstatSync(machine.at(link)).isSymbolicLink());
+      assert.deepEqual(Object.keys(machine.commands(`dotfiles/${file}.json`)), EVENTS);
+    }
+    assert.equal(statSync(machine.at("dotfiles/claude.json")).mode & 0o777, 0o640);
+    await machine.uninstall();
+    assert.equal(machine.read("dotfiles/claude.json"), "{}\n");
+    assert.equal(existsSync(machine.at("dotfiles/api.json")), false);
+  });
+
+  test("is the one of the scope, and the files stay as long as one of them names the hooks", async () => {
+    const machine = new Machine();
+    const local = "api/.claude/settings.local.json";
+    await machine.install("--scope", "local");
+    assert.deepEqual(Object.keys(machine.commands(local)), EVENTS);
+    assert.equal(machine.read(SETTINGS), undefined);
+
+    const { stderr } = await machine.install();
+    assert.equal(stderr, "", "the client runs the same command once, wherever it is named");
+
+    const first = await machine.uninstall("--scope", "user");
+    assert.match(first.stderr, /^note: .*settings\.local\.json still has entries, so the files stay; .*$/m);
+    assert.equal(machine.read(SETTINGS), undefined);
+    assert.ok(existsSync(machine.at(`${DATA}/launch`)));
+    assert.deepEqual(Object.keys(machine.commands(local)), EVENTS);
+
+    await machine.uninstall("--scope", "local");
+    assert.deepEqual(machine.files(), {});
+    assert.equal(existsSync(machine.at("api/.claude")), false);
+  });
+
+  test("is given back wherever it is, from any other folder", async () => {
+    const machine = new Machine();
+    await machine.install("--scope", "project");
+    await machine.install();
+    mkdirSync(machine.at("elsewhere"));
+    const file = join(BUNDLES, "scripts", "uninstall.mjs");
+    const gone = await run(process.execPath, [file, "--yes"], {
+      cwd: machine.at("elsewhere"),
+      env: { HOME: machine.home },
+    });
+    assert.equal(gone.code, 0, gone.stderr);
+    assert.deepEqual(machine.files(), {});
+  });
+
+  test("loses only our handlers, when the client and the person have written into it since", async () => {
+    const machine = new Machine();
+    machine.write(SETTINGS, { hooks: { Stop: [] } });
+    await machine.install();
+    const { hooks } = JSON.parse(machine.read(SETTINGS) ?? "");
+    hooks.SessionStart[0].hooks.push({ type: "command", command: "true" });
+    hooks.SessionEnd[0].matcher = "clear";
+    machine.write(SETTINGS, {
+      permissions: { allow: [] },
+      hooks: { ...hooks, PreToolUse: [] },
+      model: "opus",
+    });
+    await machine.uninstall();
+    assert.deepEqual(JSON.parse(machine.read(SETTINGS) ?? ""), {
+      permissions: { allow: [] },
+      hooks: { SessionStart: [{ hooks: [{ type: "command", command: "true" }] }], Stop: [], PreToolUse: [] },
+      model: "opus",
+    });
+  });
+
+  test("is cleaned by the launcher's path, when nobody knows any more what was written", async () => {
+    const machine = new Machine();
+    machine.write(SETTINGS, '{\n  "model": "opus"\n}\n');
+    await machine.install();
+    rmSync(machine.at(`${DATA}/installed.json`));
+    await machine.uninstall();
+    assert.deepEqual(machine.files(), { [SETTINGS]: '{\n  "model": "opus"\n}\n' });
+  });
+});
+
+describe("installing again", { concurrency: 4 }, () => {
+  test("with another version of the client moves to the events that it knows, and back", async () => {
+    const machine = new Machine("2.0.1");
+    const own = '{\n  "hooks": {\n    "PostToolUse": []\n  }\n}\n';
+    machine.write(SETTINGS, own);
+    const events = () =>
+      Object.entries(machine.commands()).flatMap(([event, { length }]) => (length ? [event] : []));
+    await machine.install();
+    assert.deepEqual(events().sort(), [
+      "PostToolUse",
+      "SessionEnd",
+      "SessionStart",
+      "Stop",
+      "UserPromptSubmit",
+    ]);
+    machine.client("2.0.60");
+    await machine.install();
+    assert.ok(events().includes("PostToolUseFailure"));
+    machine.client("2.1.332");
+    await machine.install();
+    assert.deepEqual(events().sort(), [...EVENTS].sort());
+    machine.client(undefined);
+    const again = await machine.install();
+    assert.match(again.stdout, /^nothing to do: /m, "a client that is not found now is still the one it was");
+    machine.client("2.0.1");
+    await machine.install();
+    assert.ok(events().includes("PostToolUse") && !events().includes("PostToolBatch"));
+    await machine.uninstall();
+    assert.deepEqual(machine.files(), { [SETTINGS]: own });
+  });
+
+  test("takes the events that every version knows while none is found", async () => {
+    const machine = new Machine();
+    machine.client(undefined);
+    const { stderr } = await machine.install();
+    assert.match(
+      stderr,
+      /^note: claude is not on PATH: only events that every version of it knows are used/m,
+    );
+    assert.deepEqual(
+      Object.keys(machine.commands()),
+      EVENTS.map((event) => (event === "PostToolBatch" ? "PostToolUse" : event)),
+    );
+  });
+
+  test("keeps what a person added to an entry, and puts back one that is missing", async () => {
+    const machine = new Machine();
+    await machine.install();
+    const { hooks } = JSON.parse(machine.read(SETTINGS) ?? "");
+    const stop = hooks.Stop[0].hooks[0];
+    stop.command += " --dir /tmp/inbox";
+    stop.timeout = 60;
+    machine.write(SETTINGS, { hooks: { ...hooks, SessionEnd: [] } });
+    await machine.install();
+    assert.deepEqual(machine.commands()["Stop"], [stop.command]);
+    assert.equal(machine.commands()["SessionEnd"]?.length, 1);
+  });
+
+  test("with --dir names the inbox in every command", async () => {
+    const machine = new Machine();
+    await machine.install();
+    await machine.install("--dir", "an inbox");
+    for (const [event, commands] of Object.entries(machine.commands())) {
+      assert.equal(commands.length, 1, event);
+      assert.ok(commands[0]?.endsWith(` --dir '${machine.project}/an inbox'`), commands[0]);
+    }
+  });
+
+  test("replaces an older version's files and removes those that are no more", async () => {
+    const machine = new Machine();
+    await machine.install();
+    const manifest = JSON.parse(machine.read(`${DATA}/installed.json`) ?? "");
+    machine.write(`${DATA}/scripts/stop-gap.mjs`, "// of an older version\n");
+    machine.write(`${DATA}/scripts/own.mjs`, "// the person's own\n");
+    machine.write(`${DATA}/scripts/list.mjs`, "// of an older version\n");
+    machine.write(`${DATA}/installed.json`, {
+      ...manifest,
+      version: "0.0.1",
+      files: [...manifest.files, "scripts/stop-gap.mjs"],
+    });
+    const before = machine.read(SETTINGS);
+    await machine.install();
+    assert.equal(machine.read(SETTINGS), before, "the settings do not depend on the version");
+    assert.equal(machine.read(`${DATA}/scripts/stop-gap.mjs`), undefined);
+    assert.equal(
+      machine.read(`${DATA}/scripts/list.mjs`),
+      readFileSync(join(BUNDLES, "scripts/list.mjs"), "utf8"),
+    );
+    assert.deepEqual(JSON.parse(machine.read(`${DATA}/installed.json`) ?? ""), manifest);
+    await machine.uninstall();
+    assert.deepEqual(Object.keys(machine.files()), [`${DATA}/scripts/own.mjs`]);
+  });
+});
+
+describe("broken off anywhere", { concurrency: 4 }, () => {
+  /** What is loaded before a script so that it is killed at its so many-th change of a file. */
+  const killedAt = (count: number) => `
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+const { renameSync, rmSync } = fs;
+let left = ${count};
+const change = (work) => (...args) => --left === 0 ? process.kill(process.pid, "SIGKILL") : work(...args);
+Object.assign(fs, { renameSync: change(renameSync), rmSync: change(rmSync) });
+syncBuiltinESMExports();
+`;
+
+  /** Every hook that the settings name runs. */
+  async function works(machine: Machine) {
+    for (const command of Object.values(machine.commands()).flat()) {
+      const options = { cwd: machine.project, env: { HOME: machine.home }, stdin: "" };
+      const { code, stderr } = await run("/bin/sh", ["-c", command], options);
+      assert.deepEqual([code, stderr], [0, ""], command);
+    }
+  }
+
+  for (const back of [0, 1, 3, 60]) {
+    test(`${back} steps before its end, the client works, and the next run finishes it`, async () => {
+      const machine = new Machine();
+      machine.write(SETTINGS, "{}\n");
+      const { stdout } = await machine.run("install", ["--dry-run", "--json"]);
+      const steps = JSON.parse(stdout).files.length + 1;
+      const preload = join(tempDirectory("killed"), "preload.mjs");
+      for (const [verb, end] of [
+        ["install", EVENTS],
+        ["uninstall", []],
+      ] as const) {
+        writeFileSync(preload, killedAt(steps - back));
+        machine.env = { NODE_OPTIONS: `--import=${preload}` };
+        const killed = await machine.run(verb, ["--yes"]);
+        assert.equal(killed.signal, "SIGKILL", killed.stderr);
+        machine.env = {};
+        await works(machine);
+        const { code, stderr } = await machine.run(verb, ["--yes"]);
+        assert.equal(code, 0, stderr);
+        assert.deepEqual(Object.keys(machine.commands()), end);
+      }
+      const left = Object.entries(machine.files()).filter(([file]) => !file.endsWith(".tmp"));
+      assert.deepEqual(left, [[SETTINGS, "{}\n"]]);
+    });
+  }
+});
+
+test("a list of files that leads elsewhere is not believed", async () => {
+  const machine = new Machine();
+  machine.write(SETTINGS, "{}\n");
+  await machine.install();
+  const manifest = JSON.parse(machine.read(`${DATA}/installed.json`) ?? "");
+  machine.write(`${DATA}/installed.json`, { ...manifest, files: ["launch", "../../../mine"] });
+  machine.write("mine", "");
+  await machine.uninstall();
+  assert.deepEqual(machine.files(), { mine: "", [SETTINGS]: "{}\n" });
+});
+
+describe("what a person should know", { concurrency: 4 }, () => {
+  test("a copy that is registered already runs as well, and is named with its place", async () => {
+    const machine = new Machine();
+    const copy = join(BUNDLES, "hooks/claude-code/stop.mjs");
+    const file = machine.write(SETTINGS, {
+      hooks: { Stop: [{ hooks: [{ type: "command", command: `node ${copy}` }] }] },
+    });
+    const { stderr } = await machine.install();
+    assert.ok(
+      stderr.includes(`note: ${file}:6: runs stop as well (node ${copy}); take that entry out\n`),
+      stderr,
+    );
+    assert.equal(machine.commands()["Stop"]?.length, 2);
+    const gone = await machine.uninstall();
+    assert.ok(gone.stderr.includes(`note: ${file}:6: goes on to run stop (node ${copy})\n`), gone.stderr);
+  });
+
+  test("so does what is installed in another scope with another inbox", async () => {
+    const machine = new Machine();
+    await machine.install("--scope", "local", "--dir", "/tmp/inbox");
+    const { stderr } = await machine.install();
+    const file = machine.at("api/.claude/settings.local.json");
+    for (const hook of ["session-start", "stop"]) {
+      const note = `runs ${hook} as well \\(.* --dir /tmp/inbox\\); run: signals uninstall --scope local$`;
+      assert.match(stderr, new RegExp(`^note: ${file}:\\d+: ${note}`, "m"));
+    }
+  });
+
+  test("hooks that are switched off stay so", async () => {
+    const machine = new Machine();
+    const file = machine.write("api/.claude/settings.json", '{"disableAllHooks":true}');
+    const { stderr } = await machine.install();
+    assert.match(stderr, /says disableAllHooks: no hook runs until that line is taken out/);
+    assert.ok(stderr.includes(file));
+  });
+
+  test("a command of that name that is not ours stays, in uninstalling too", async () => {
+    const machine = new Machine();
+    machine.write(COMMAND, "#!/bin/sh\necho mine\n");
+    const { stderr } = await machine.install();
+    assert.ok(
+      stderr.includes(
+        `${machine.at(COMMAND)} is none of ours and stays; for signals type ${machine.launch("scripts/signals")}`,
+      ),
+    );
+    await machine.uninstall();
+    assert.deepEqual(machine.files(), { [COMMAND]: "#!/bin/sh\necho mine\n" });
+  });
+
+  test("a folder of commands that is not on PATH is said", async () => {
+    const machine = new Machine();
+    machine.env = { PATH: "/usr/bin:/bin" };
+    const { stderr } = await machine.install();
+    assert.match(
+      stderr,
+      /^note: .*\/\.local\/bin is not on your PATH; add it, or for signals type '.*\/signals'$/m,
+    );
+  });
+
+  test("project settings are for others too", async () => {
+    const { stderr } = await new Machine().install("--scope", "project");
+    assert.match(stderr, /^note: others who work in this project get these settings too/m);
+  });
+});
+
+test("--json is one document that says what changed", async () => {
+  const machine = new Machine();
+  const report = async (name: string, ...args: string[]) => {
+    const { code, stdout, stderr } = await machine.run(name, ["--json", ...args]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    return JSON.parse(stdout);
+  };
+  const { files, ...planned } = await report("install", "--dry-run");
+  assert.deepEqual(planned, {
+    scope: "user",
+    settings: [machine.at(SETTINGS)],
+    changed: true,
+    events: EVENTS,
+    notes: [],
+  });
+  assert.ok(files.includes(machine.at(`${DATA}/launch`)) && files.includes(machine.at(COMMAND)));
+  assert.deepEqual(await report("install", "--yes"), { files, ...planned });
+  const nothing = { scope: "user", settings: [], changed: false, events: EVENTS, files: [], notes: [] };
+  assert.deepEqual(await report("install", "--yes"), nothing);
+  const { files: removed, ...gone } = await report("uninstall", "--yes");
+  assert.deepEqual(gone, { ...planned, scope: null });
+  assert.deepEqual(removed.sort(), files.sort());
+});
