@@ -310,8 +310,10 @@ for (const name of SCRIPTS) {
     }
 
     test("shows trouble as one line", async () => {
+      // Of the store only those find out who use it.
+      const breakages = BREAKAGES.filter(({ breaks }) => inbox || !breaks);
       await Promise.all(
-        BREAKAGES.map(async ({ what, env, breaks }) => {
+        breakages.map(async ({ what, env, breaks }) => {
           const at = place();
           breaks?.(at);
           const result = await script(name, args, at, { env });

@@ -18,7 +18,7 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { writeBundles } from "../lib/bundle.ts";
-import type { Check } from "../lib/doctor.ts";
+import type { Check } from "../lib/doctor/doctor.ts";
 import { type Document, findSignal, type Signal } from "../lib/document.ts";
 import { readDocument, transact } from "../lib/inbox.ts";
 import { ROOT, type Run, run, runFile, tempDirectory } from "../lib/testing/process.ts";

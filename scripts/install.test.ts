@@ -137,6 +137,7 @@ describe("installing and uninstalling", { concurrency: 4 }, () => {
       const machine = new Machine();
       if (text !== undefined) machine.write(SETTINGS, text);
       const start = machine.files();
+      const had = existsSync(machine.at(".local"));
       const installed = await machine.install();
       assert.match(installed.stdout, /^installed: Claude Code runs 5 hooks/m);
       const own = text?.includes("true") ? ["true"] : [];
@@ -149,7 +150,7 @@ describe("installing and uninstalling", { concurrency: 4 }, () => {
 
       await machine.uninstall();
       assert.deepEqual(machine.files(), start);
-      assert.equal(existsSync(machine.at(DATA)), false);
+      assert.equal(existsSync(machine.at(".local")), had);
       assert.equal(existsSync(machine.at(".claude")), text !== undefined, "a folder that was made goes too");
       const gone = await machine.uninstall();
       assert.match(gone.stdout, /^nothing to do: /m);

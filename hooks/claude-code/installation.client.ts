@@ -60,11 +60,7 @@ describe("an installation", PARALLEL, () => {
 
     await signals(shop, "uninstall", "--yes");
     assert.ok(!existsSync(shop.settings));
-    const left = readdirSync(join(shop.home, ".local"), { recursive: true, withFileTypes: true });
-    assert.deepEqual(
-      left.filter((item) => !item.isDirectory()),
-      [],
-    );
+    assert.ok(!readdirSync(shop.home).includes(".local"), "the folders that were made for it are gone too");
     await shop.fire("ci:next", "CI is failing again");
     const after = await shop.session(["Hello."]);
     assert.deepEqual(timesShown(after.requests, "mbient"), [0]);

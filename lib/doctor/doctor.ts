@@ -1,13 +1,14 @@
+import { messageOf, SignalsError, UsageError } from "../errors.ts";
+import { moveAside } from "../inbox.ts";
+import { clientVersion } from "../install/client-version.ts";
+import { indented, line, note } from "../script.ts";
+import { parseDuration } from "../time.ts";
 import { checkCanary } from "./check-canary.ts";
-import { checkClient, checkEnvironment, checkNode, checkSettings, clientVersion } from "./check-client.ts";
+import { checkClient, checkEnvironment, checkNode, checkSettings } from "./check-client.ts";
 import { type Finding, fault, ok, type Place } from "./check-finding.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkConfig, checkFailures, checkInbox, checkSessions, checkSignals } from "./check-inbox.ts";
 import { checkDirectory, checkFiles, checkLock, checkSpace, hasDirectory } from "./check-store.ts";
-import { messageOf, SignalsError, UsageError } from "./errors.ts";
-import { moveAside } from "./inbox.ts";
-import { indented, line, note } from "./script.ts";
-import { parseDuration } from "./time.ts";
 
 /** One line of `signals doctor`. A check that finds several things has a line for each. */
 export interface Check extends Finding {

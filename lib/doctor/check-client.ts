@@ -1,10 +1,8 @@
-import { execFile } from "node:child_process";
 import { accessSync, constants, readFileSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import { promisify } from "node:util";
+import { isAtLeast } from "../claude-code.ts";
+import { installationOf, registeredHooks } from "../install/registered.ts";
 import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
-import { isAtLeast } from "./claude-code.ts";
-import { installationOf, registeredHooks } from "./registered.ts";
 
 const LEAST_NODE = "20";
 
@@ -48,18 +46,6 @@ export function isProgram(file: string): boolean {
     return true;
   } catch {
     return false;
-  }
-}
-
-const LIMIT_MS = 5_000;
-
-/** The version of Claude Code on PATH, such as `2.1.332`; undefined when there is none, or none that answers. */
-export async function clientVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  try {
-    const { stdout } = await promisify(execFile)("claude", ["--version"], { env, timeout: LIMIT_MS });
-    return /\d+\.\d+\.\d+/.exec(stdout)?.[0];
-  } catch {
-    return undefined;
   }
 }
 

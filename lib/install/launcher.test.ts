@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { tempDirectory } from "../testing/temp.ts";
 import { commandText, launcherText } from "./launcher.ts";
-import { tempDirectory } from "./testing/temp.ts";
 
 const NODE = process.execPath;
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Document, Signal } from "../document.ts";
+import { parseEnvelope } from "../envelope.ts";
+import { structuralFault } from "../shape.ts";
+import { AT, card, Inbox, session } from "../testing/build.ts";
 import { brokenRules, refusedEnvelopes } from "./check-document.ts";
-import type { Document, Signal } from "./document.ts";
-import { parseEnvelope } from "./envelope.ts";
-import { structuralFault } from "./shape.ts";
-import { AT, card, Inbox, session } from "./testing/build.ts";
 
 /** Three signals of session `a`, in every state: told and acked, leased, and owed; one that has ended, `b`. */
 function inbox(): Inbox {

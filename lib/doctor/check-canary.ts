@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
+import { type Document, findSignal, putSignal, type Session } from "../document.ts";
+import { parseEnvelope } from "../envelope.ts";
+import { messageOf } from "../errors.ts";
+import { look, transact } from "../inbox.ts";
+import { type FireReport, fire, resolve } from "../lifecycle.ts";
+import { isLive } from "../session.ts";
+import { formatDuration, plus, type Time } from "../time.ts";
+import { type Delivery, deliveryOf, sessionLabel } from "../view.ts";
 import { type Finding, fault, ok, type Place, signals } from "./check-finding.ts";
-import { type Document, findSignal, putSignal, type Session } from "./document.ts";
-import { parseEnvelope } from "./envelope.ts";
-import { messageOf } from "./errors.ts";
-import { look, transact } from "./inbox.ts";
-import { type FireReport, fire, resolve } from "./lifecycle.ts";
-import { isLive } from "./session.ts";
-import { formatDuration, plus, type Time } from "./time.ts";
-import { type Delivery, deliveryOf, sessionLabel } from "./view.ts";
 
 const LOOK_MS = 250;
 

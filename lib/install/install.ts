@@ -1,12 +1,13 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { delimiter, dirname, join, relative, resolve } from "node:path";
-import { bundleOf } from "./bundle.ts";
+import { bundleOf } from "../bundle.ts";
+import { HOOK_TIMEOUT, type HookPoint, hookPoints } from "../claude-code.ts";
+import { entries, home } from "../entries.ts";
+import { SignalsError } from "../errors.ts";
+import { packageVersion } from "../header.ts";
+import { shellWord } from "../text.ts";
 import { type Change, missingFolder } from "./change.ts";
-import { clientVersion } from "./check-client.ts";
-import { HOOK_TIMEOUT, type HookPoint, hookPoints } from "./claude-code.ts";
-import { entries, home } from "./entries.ts";
-import { SignalsError } from "./errors.ts";
-import { packageVersion } from "./header.ts";
+import { clientVersion } from "./client-version.ts";
 import { commandText, launcherText } from "./launcher.ts";
 import { type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
 import type { Plan } from "./plan.ts";
@@ -32,7 +33,6 @@ import {
   readSettings,
   removeHandlers,
 } from "./settings-file.ts";
-import { shellWord } from "./text.ts";
 
 /** What is still off after an installation, and the command for each: its last lines. */
 export const STILL_OFF: readonly string[] = [
@@ -71,16 +71,25 @@ export async function planInstall(
   const command = planCommand(launcher, env);
   const files = contents.map(({ path }) => relative(folder, path));
   const stale = (manifest?.files ?? []).filter((file) => !files.includes(file));
-  const made = missingFolder(realPath(path)) ?? record?.folder;
+  const folderMade = missingFolder(realPath(path)) ?? record?.folder;
+  const made = [launcher, ...(command.path === null ? [] : [command.path])].flatMap(
+    (file) => missingFolder(file) ?? [],
+  );
   const next: Manifest = {
     version: packageVersion(),
     node: process.execPath,
     ...(client !== undefined && { client }),
     command: command.path,
     files,
+    made: [...new Set([...(manifest?.made ?? []), ...made])],
     settings: {
       ...manifest?.settings,
-      [record?.path ?? path]: { harness: "claude-code", scope, ...(made && { folder: made }), before },
+      [record?.path ?? path]: {
+        harness: "claude-code",
+        scope,
+        ...(folderMade && { folder: folderMade }),
+        before,
+      },
     },
   };
   const kept = (what: Manifest) => fileChange(manifestFile, manifestText(what), 0o644);

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
-import { entries } from "./entries.ts";
+import { entries } from "../entries.ts";
+import { shellWord } from "../text.ts";
 import {
   commandPath,
   fileChange,
@@ -23,7 +24,6 @@ import {
   settingsPath,
 } from "./registered.ts";
 import { type Handler, readSettings, removeHandlers } from "./settings-file.ts";
-import { shellWord } from "./text.ts";
 
 /**
  * What uninstalling for a scope would do, or wherever there is something of ours. The files go with the last entry
@@ -88,10 +88,13 @@ function allFiles(
     ...fixtureFiles(),
   ];
   const inside = [...files.map((name) => join(folder, name)), file].filter((path) => existsSync(path));
-  return [
-    ...(isOurCommand(command, launcher) ? [removal(command)] : []),
-    ...inside.map((path) => removal(path, folder)),
-  ];
+  const made = [...(manifest?.made ?? []), folder];
+  const withFolders = (path: string) =>
+    removal(
+      path,
+      made.find((folder) => path.startsWith(`${folder}/`)),
+    );
+  return [...(isOurCommand(command, launcher) ? [command] : []), ...inside].map(withFolders);
 }
 
 function holds(path: string, isOurs: (handler: Handler) => boolean): boolean {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import { ROOT, tempDirectory } from "../testing/process.ts";
+import { shellWord } from "../text.ts";
 import { type Registered, registeredHooks } from "./registered.ts";
-import { ROOT, tempDirectory } from "./testing/process.ts";
-import { shellWord } from "./text.ts";
 
 /** A home directory and a folder to work in, with files in it. */
 class Machine {

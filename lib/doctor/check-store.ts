@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, lstatSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { codeOf } from "../errors.ts";
+import { lockHolder } from "../lock.ts";
+import { shellWord } from "../text.ts";
+import { between, relative } from "../time.ts";
 import { type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
-import { codeOf } from "./errors.ts";
-import { lockHolder } from "./lock.ts";
-import { shellWord } from "./text.ts";
-import { between, relative } from "./time.ts";
 
 /** Whether the inbox directory is there and can be entered: else there is nothing in it to look at. */
 export function hasDirectory({ dir }: Place): boolean {

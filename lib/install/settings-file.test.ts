@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { messageOf } from "./errors.ts";
+import { messageOf } from "../errors.ts";
+import { tempDirectory } from "../testing/temp.ts";
 import {
   addEntries,
   type Before,
@@ -13,7 +14,6 @@ import {
   readSettings,
   removeHandlers,
 } from "./settings-file.ts";
-import { tempDirectory } from "./testing/temp.ts";
 
 const OURS = "/data/launch hooks/claude-code/";
 const ENTRIES = [

@@ -1,7 +1,7 @@
-import { type Document, isOwed, type Session, type Signal } from "./document.ts";
-import { parseEnvelope } from "./envelope.ts";
-import { messageOf } from "./errors.ts";
-import { isSessionId } from "./session.ts";
+import { type Document, isOwed, type Session, type Signal } from "../document.ts";
+import { parseEnvelope } from "../envelope.ts";
+import { messageOf } from "../errors.ts";
+import { isSessionId } from "../session.ts";
 
 /**
  * What the rules rely on and always keep, beyond the shape that every reader checks: a hook cannot afford to look. Where

@@ -1,4 +1,4 @@
-import { shellWord } from "./text.ts";
+import { shellWord } from "../text.ts";
 
 /**
  * The script that settings name, so that they stay the same whatever version and whichever node: `launch

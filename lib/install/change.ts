@@ -11,11 +11,11 @@ import {
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { structuredPatch } from "diff";
-import { codeOf, messageOf, SignalsError } from "./errors.ts";
-import { replaceFile } from "./file.ts";
+import { codeOf, messageOf, SignalsError } from "../errors.ts";
+import { replaceFile } from "../file.ts";
+import { clean } from "../text.ts";
 import { realPath } from "./registered.ts";
 import { readSettings } from "./settings-file.ts";
-import { clean } from "./text.ts";
 
 /** One file that is to become another: nothing is done before a person has seen it. */
 export interface Change {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { homeOf } from "./registered.ts";
-import { shellWord } from "./text.ts";
-import type { Time } from "./time.ts";
+import { homeOf } from "../install/registered.ts";
+import { shellWord } from "../text.ts";
+import type { Time } from "../time.ts";
 
 /** What one check of `signals doctor` found. */
 export interface Finding {

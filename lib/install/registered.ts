@@ -1,8 +1,8 @@
 import { closeSync, openSync, readFileSync, readlinkSync, readSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { locate } from "./checkout.ts";
-import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { locate } from "../checkout.ts";
+import { codeOf, messageOf, SignalsError } from "../errors.ts";
 import {
   type Handler,
   handlersOf,

@@ -15,19 +15,19 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { before, describe, test } from "node:test";
-import { writeBundles } from "./bundle.ts";
-import { fireReport } from "./by-hand.ts";
-import { clientVersion } from "./check-client.ts";
+import { writeBundles } from "../bundle.ts";
+import { fireReport } from "../by-hand.ts";
+import type { Document } from "../document.ts";
+import { recordFailure } from "../failure.ts";
+import { moveAside, readDocument, transact } from "../inbox.ts";
+import { clientVersion } from "../install/client-version.ts";
+import { fire } from "../lifecycle.ts";
+import { lockHolder, withLock } from "../lock.ts";
+import { registerByHand } from "../registry.ts";
+import { ROOT, run, tempDirectory } from "../testing/process.ts";
+import { plus, timeOf } from "../time.ts";
 import type { Finding, Place } from "./check-finding.ts";
 import { examine } from "./doctor.ts";
-import type { Document } from "./document.ts";
-import { recordFailure } from "./failure.ts";
-import { moveAside, readDocument, transact } from "./inbox.ts";
-import { fire } from "./lifecycle.ts";
-import { lockHolder, withLock } from "./lock.ts";
-import { registerByHand } from "./registry.ts";
-import { ROOT, run, tempDirectory } from "./testing/process.ts";
-import { plus, timeOf } from "./time.ts";
 
 let bundles: string;
 before(async () => {

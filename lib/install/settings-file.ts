@@ -7,7 +7,7 @@ import {
   parse,
   type ValueNode,
 } from "@humanwhocodes/momoa";
-import { codeOf, messageOf, SignalsError } from "./errors.ts";
+import { codeOf, messageOf, SignalsError } from "../errors.ts";
 
 /** The text of a client's JSON settings file, and where in it each value stands. */
 export interface SettingsText {

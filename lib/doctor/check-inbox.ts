@@ -1,21 +1,21 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseConfig } from "../config.ts";
+import { type Document, isOwed } from "../document.ts";
+import { codeOf, messageOf, SignalsError } from "../errors.ts";
+import { readFailures } from "../failure.ts";
+import { bytesOf } from "../garbage.ts";
+import { readHeartbeats } from "../heartbeat.ts";
+import { faultText, readDocument } from "../inbox.ts";
+import { type Config, configOf, DEFAULTS } from "../policy.ts";
+import { isLive } from "../session.ts";
+import { shellWord } from "../text.ts";
+import { plus, relative } from "../time.ts";
+import { apply } from "../transaction.ts";
+import { deliveryOf, sessionLabel } from "../view.ts";
 import { brokenRules, refusedEnvelopes } from "./check-document.ts";
 import { count, type Finding, fault, noted, ok, type Place, signals } from "./check-finding.ts";
 import { makeReadable } from "./check-store.ts";
-import { parseConfig } from "./config.ts";
-import { type Document, isOwed } from "./document.ts";
-import { codeOf, messageOf, SignalsError } from "./errors.ts";
-import { readFailures } from "./failure.ts";
-import { bytesOf } from "./garbage.ts";
-import { readHeartbeats } from "./heartbeat.ts";
-import { faultText, readDocument } from "./inbox.ts";
-import { type Config, configOf, DEFAULTS } from "./policy.ts";
-import { isLive } from "./session.ts";
-import { shellWord } from "./text.ts";
-import { plus, relative } from "./time.ts";
-import { apply } from "./transaction.ts";
-import { deliveryOf, sessionLabel } from "./view.ts";
 
 /** inbox.json: readable, of this version, and as the rules rely on it to be. */
 export function checkInbox(place: Place): Finding[] {

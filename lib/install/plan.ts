@@ -1,3 +1,5 @@
+import { UsageError } from "../errors.ts";
+import { line, note, oneOf } from "../script.ts";
 import {
   type Change,
   changeSettings,
@@ -7,10 +9,8 @@ import {
   requireUnchanged,
   requireWritable,
 } from "./change.ts";
-import { UsageError } from "./errors.ts";
 import { HARNESSES } from "./manifest.ts";
 import { SCOPES, type Scope, type Situation } from "./registered.ts";
-import { line, note, oneOf } from "./script.ts";
 
 /** What an installation, or the end of one, would do, before anything of it is done. */
 export interface Plan {

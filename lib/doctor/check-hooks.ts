@@ -1,9 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { isProgram } from "./check-client.ts";
-import { count, type Finding, fault, noted, ok, type Place, signals, usualInbox } from "./check-finding.ts";
-import { hookPoints, isAtLeast, pointsOf } from "./claude-code.ts";
-import { packageVersion } from "./header.ts";
+import { hookPoints, isAtLeast, pointsOf } from "../claude-code.ts";
+import { packageVersion } from "../header.ts";
 import {
   homeOf,
   hookOf,
@@ -11,8 +9,10 @@ import {
   type Plugin,
   type Registered,
   registeredHooks,
-} from "./registered.ts";
-import { handlersOf, parseSettings } from "./settings-file.ts";
+} from "../install/registered.ts";
+import { handlersOf, parseSettings } from "../install/settings-file.ts";
+import { isProgram } from "./check-client.ts";
+import { count, type Finding, fault, noted, ok, type Place, signals, usualInbox } from "./check-finding.ts";
 
 /** What is told, or known, at each event. */
 const TOLD: Record<string, string> = {

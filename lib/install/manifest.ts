@@ -19,6 +19,8 @@ const MANIFEST = z.object({
   command: z.nullable(z.string()),
   /** In the folder of the installation. */
   files: z.array(inside),
+  /** The outermost folders that were made for all this. */
+  made: z._default(z.array(z.string()), []),
   /** By path. */
   settings: z.record(
     z.string(),

@@ -1,0 +1,14 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const LIMIT_MS = 5_000;
+
+/** The version of Claude Code on PATH, such as `2.1.332`; undefined when there is none, or none that answers. */
+export async function clientVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)("claude", ["--version"], { env, timeout: LIMIT_MS });
+    return /\d+\.\d+\.\d+/.exec(stdout)?.[0];
+  } catch {
+    return undefined;
+  }
+}
