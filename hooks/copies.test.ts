@@ -47,8 +47,8 @@ before(
 );
 
 /**
- * Puts the packed package into a folder of node_modules, as npm would. What it depends on is linked from our own, so
- * that no registry is needed: npm itself asks one even for what it has.
+ * Puts the packed package into a folder of node_modules, as npm would. What it depends on comes from our own: npm asks
+ * a registry even for what it has. What ends up in a hook is copied, so that it lies where npm would put it.
  */
 async function install(): Promise<void> {
   const modules = join(dotfiles, "node_modules");
@@ -56,9 +56,12 @@ async function install(): Promise<void> {
   mkdirSync(place, { recursive: true });
   execFileSync("tar", ["-xzf", await packPackage(), "-C", place, "--strip-components=1"]);
   const { dependencies } = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
-  for (const name of Object.keys(dependencies)) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true });
-    symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+  const inside = ["lockfile", "signal-exit", "smol-toml", "zod"];
+  for (const name of new Set([...inside, ...Object.keys(dependencies)])) {
+    const [from, to] = [join(ROOT, "node_modules", name), join(modules, name)];
+    mkdirSync(dirname(to), { recursive: true });
+    if (inside.includes(name)) cpSync(from, to, { recursive: true });
+    else symlinkSync(from, to);
   }
 }
 

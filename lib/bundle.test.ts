@@ -64,17 +64,20 @@ describe("the bundle of", PARALLEL, () => {
       assert.doesNotMatch(opening, /\btsx\b|\.mts\b/, "says how the bundle is run, not the source");
       assert.ok(!text.includes(ROOT), "names no place on the machine that made it");
 
-      const packages = new Set(
-        modulesIn(text).map((module) => /^(?:@[^/]+\/)?[^/]+/.exec(module)?.[0] ?? ""),
+      const modules = modulesIn(text);
+      const builders = /^(@?esbuild|tsx)\//;
+      assert.deepEqual(
+        modules.filter((module) => builders.test(module)),
+        [],
+        "holds nothing that only the source needs",
       );
-      for (const inside of packages) {
+      for (const inside of new Set(modules.map((module) => /^(?:@[^/]+\/)?[^/]+/.exec(module)?.[0] ?? ""))) {
         const { version } = JSON.parse(
           readFileSync(join(ROOT, "node_modules", inside, "package.json"), "utf8"),
         );
-        assert.match(
-          text.slice(text.lastIndexOf(`\n// ${inside} ${version}\n//\n`)),
-          new RegExp(`^\n// ${inside} [^\n]+\n//\n(//[^\n]*\n)*// (Copyright|.*Permission|.*License)`),
-        );
+        const heading = `\n// ${inside} ${version}\n//\n`;
+        const notice = text.slice(text.lastIndexOf(heading), -1).split("\n\n")[0];
+        assert.match(notice ?? "", new RegExp(`^${heading}[^]*\\b(Copyright|License)\\b`), inside);
       }
       const { code, stderr } = await run(process.execPath, ["--check", bundle(name)]);
       assert.deepEqual([code, stderr], [0, ""]);
@@ -84,7 +87,7 @@ describe("the bundle of", PARALLEL, () => {
   for (const entry of HOOKS) {
     test(`${entry.name} is small, needs only node, and is the same whenever it is made`, async () => {
       const text = textOf(entry.name);
-      assert.match(text, /^ \* Needs {4}Node 20 or newer[.;]/m);
+      assert.match(text.slice(0, 2_000), /^ \* Needs {4}Node 20 or newer[.;]/m);
       const modules = modulesIn(text);
       assert.ok(
         modules.some((module) => module.startsWith("lockfile/")),
@@ -96,7 +99,7 @@ describe("the bundle of", PARALLEL, () => {
         [],
       );
       assert.ok(text.length < 300_000, `${text.length} characters are read at every tool call`);
-      assert.equal(await bundleOf(entry), text);
+      assert.ok((await bundleOf(entry)) === text, "made twice");
 
       const { code, stdout, stderr } = await bare(alone(entry.name), "--version");
       assert.deepEqual([code, stdout, stderr], [0, `ambient-signals ${version}\n`, ""]);

@@ -2,10 +2,11 @@ import { readFileSync, statSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { locate } from "./checkout.ts";
-import { type Envelope, type Hints, SEVERITIES, type Signal } from "./document.ts";
+import { type Document, type Envelope, type Hints, SEVERITIES, type Signal } from "./document.ts";
 import { checkKey, isLink, MAX_KEY, MAX_SUMMARY, parseEnvelope, severityOf } from "./envelope.ts";
 import { codeOf, messageOf, SignalsError, UsageError } from "./errors.ts";
 import type { FireReport } from "./lifecycle.ts";
+import { sessionNamed } from "./registry.ts";
 import { repositoryOf } from "./repository.ts";
 import { oneOf } from "./script.ts";
 import { isSessionId } from "./session.ts";
@@ -181,6 +182,14 @@ function hintsFrom(flags: FireFlags): Hints {
   const found = locate(place);
   const repository = hints.repository ?? (silent ? undefined : found.repository);
   return definedOnly({ ...hints, cwd: found.cwd, repository });
+}
+
+/** The report with its session by the whole id, where a person wrote as much of it as they are shown. */
+export function withSession(doc: Document, report: FireReport): FireReport {
+  const { session } = report.hints;
+  return session === undefined
+    ? report
+    : { ...report, hints: { ...report.hints, session: sessionNamed(doc, session) } };
 }
 
 /** A repository as a person writes it, a URL too. Throws `UsageError`. */

@@ -1,9 +1,16 @@
 /** What the admin scripts are made of: `ambient-signals/cli`. */
 
-export { FIRE_FLAGS, fireReport, readEnvelope, repositoryFrom, resolvingText } from "./by-hand.ts";
+export {
+  FIRE_FLAGS,
+  fireReport,
+  readEnvelope,
+  repositoryFrom,
+  resolvingText,
+  withSession,
+} from "./by-hand.ts";
 export { commands, takeCommand, unknownCommand } from "./command.ts";
 export { adviceOn, copyAll, copyEntry } from "./copy.ts";
-export { DOCTOR_FLAGS, diagnose, printCheck } from "./doctor/doctor.ts";
+export { DOCTOR_FLAGS, diagnose, printCheck, verdict } from "./doctor/doctor.ts";
 export { findSession, findSignal, isOwed } from "./document.ts";
 export { entryNamed } from "./entries.ts";
 export { parseEnvelope } from "./envelope.ts";
@@ -16,7 +23,7 @@ export { requireSignal, shortKey, signalNamed } from "./key.ts";
 export { ack, leaseOrder } from "./lease.ts";
 export { fire, resolve } from "./lifecycle.ts";
 export { deliveryShown, printSignals, sessionLine, timeShown } from "./people.ts";
-export { endByHand, registerByHand } from "./registry.ts";
+export { endByHand, registerByHand, sessionNamed } from "./registry.ts";
 export { previewReminder } from "./render.ts";
 export { sameRepository } from "./repository.ts";
 export { indented, line, note, noteJson, oneOf, printJson, runScript } from "./script.ts";

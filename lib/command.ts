@@ -32,6 +32,8 @@ export function commands(): Command[] {
  * `unknownCommand`.
  */
 export function takeCommand(argv: string[]): Entry | undefined {
+  // `signals help list` is what some type first.
+  if (argv[2] === "help") argv.splice(2, argv.length, ...argv.slice(3), ...(argv[3] ? ["--help"] : []));
   const flag = argv.findIndex((word, i) => i >= 2 && word.startsWith("-"));
   const words = argv.slice(2, flag < 0 ? undefined : flag);
   for (let count = words.length; count > 0; count--) {

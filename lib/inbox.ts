@@ -48,7 +48,12 @@ export interface Result<T> extends Applied<T> {
 
 /** The inbox directory: `dir` if given, else `HARN_EXT_SIGNALS_DIR`, else `~/.harn/signals`. Throws `SignalsError`. */
 export function inboxDirectory(dir?: string): string {
-  const named = dir || process.env["HARN_EXT_SIGNALS_DIR"];
+  const named = process.env["HARN_EXT_SIGNALS_DIR"];
+  if (dir) return dir;
+  // Hooks run in the session's directory, so each would have an inbox of its own.
+  if (named && !isAbsolute(named)) {
+    throw new SignalsError(`HARN_EXT_SIGNALS_DIR: ${named}: is no absolute path; write it whole, without ~`);
+  }
   if (named) return named;
   // With an empty HOME every folder would get an inbox of its own.
   if (!isAbsolute(homedir())) throw new SignalsError("HOME: is empty; set it, or name the inbox with --dir");

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { locate } from "./checkout.ts";
-import { findSession } from "./document.ts";
+import { type Document, findSession } from "./document.ts";
 import { SignalsError, UsageError } from "./errors.ts";
 import { endSession, isSessionId, LONGEST_ID } from "./session.ts";
 import type { Transaction } from "./transaction.ts";
@@ -34,18 +34,36 @@ export function registerByHand({ register: id, harness, cwd, role }: ByHand): Tr
   return { checkIn: { id, harness, ...place, role, state: "idle", registers: true, subagent: false } };
 }
 
+/** An id of the form that clients give theirs, of which people are shown the first eight digits. */
+const UUID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
+
+/**
+ * The id of the registered session that a person means: the whole id, or an unambiguous beginning of one such as
+ * people are shown. One that is not registered is taken as it is. Throws `SignalsError` when there are several.
+ */
+export function sessionNamed(doc: Document, name: string): string {
+  if (name === "" || findSession(doc, name)) return name;
+  const found = doc.sessions.filter(({ id }) => UUID.test(id) && id.startsWith(name.toLowerCase()));
+  if (found.length > 1) {
+    const ids = found.slice(0, 5).map(({ id }) => id);
+    throw new SignalsError(`session: ${name}: could be any of ${ids.join(", ")}; write more of it`);
+  }
+  return found[0]?.id ?? name;
+}
+
 /**
  * The transaction that ends a session by hand. Throws `SignalsError` when it is not registered, and `UsageError`
  * when another was to be added in the same breath.
  */
-export function endByHand(id: string, { register, harness, cwd, role }: ByHand): Transaction<void> {
+export function endByHand(name: string, { register, harness, cwd, role }: ByHand): Transaction<void> {
   if ((register ?? harness ?? cwd ?? role) !== undefined) {
-    throw new UsageError(`--end: ${id}: stands alone; leave out the flags of --register`);
+    throw new UsageError(`--end: ${name}: stands alone; leave out the flags of --register`);
   }
   return {
     change: (doc, now) => {
+      const id = sessionNamed(doc, name);
       if (!findSession(doc, id)) {
-        throw new SignalsError(`--end: ${id}: no such session; signals sessions lists them`);
+        throw new SignalsError(`--end: ${name}: no such session; signals sessions lists them`);
       }
       return [endSession(doc, id, now), undefined];
     },

@@ -149,7 +149,8 @@ function checkArguments(args: readonly string[], options: ScriptOptions<Flags>):
   const missing = required[args.length];
   if (missing) throw new UsageError(`${missing}: is missing; --help shows the usage`);
   const extra = args[required.length + optional.length];
-  if (extra !== undefined) throw new UsageError(`${extra}: unexpected argument; --help shows the usage`);
+  if (extra !== undefined)
+    throw new UsageError(`${extra}: unexpected argument; --help shows the usage`);
 }
 
 /** The value of a flag that takes one of a few words. Throws `UsageError` that names them. */

@@ -36,7 +36,7 @@ test("a lease is acked by its token, and by nothing else", async () => {
     [
       ["ci:main"],
       1,
-      /^TOKEN: ci:main: is a signal's key, not a lease's token; .*mute.* scripts\/resolve\.mts ci:main$/,
+      /^TOKEN: ci:main: is a signal's key, not a lease's token; .*mute.* signals resolve ci:main$/,
     ],
     [[], 2, /^TOKEN: is missing; --help shows the usage$/],
   ];

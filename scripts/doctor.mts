@@ -11,7 +11,7 @@
  * Exits    0 no fault, though there may be notes; 1 a fault; 2 wrong arguments.
  * Needs    nothing.
  */
-import { DOCTOR_FLAGS, diagnose, printCheck, printJson, runScript } from "ambient-signals/cli";
+import { DOCTOR_FLAGS, diagnose, line, printCheck, printJson, runScript, verdict } from "ambient-signals/cli";
 
 await runScript(import.meta.url, { flags: DOCTOR_FLAGS }, async ({ flags, dir, json }) => {
   const checks = [];
@@ -20,5 +20,6 @@ await runScript(import.meta.url, { flags: DOCTOR_FLAGS }, async ({ flags, dir, j
     if (!json) printCheck(check);
   }
   if (json) printJson(checks);
+  else line(verdict(checks));
   return checks.some(({ status }) => status === "fault") ? 1 : 0;
 });

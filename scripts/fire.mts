@@ -16,6 +16,7 @@ import {
   deliveryOf,
   deliveryShown,
   FIRE_FLAGS,
+  findSession,
   fire,
   fireReport,
   line,
@@ -26,6 +27,7 @@ import {
   runScript,
   shortKey,
   transact,
+  withSession,
 } from "ambient-signals/cli";
 
 await runScript(import.meta.url, { flags: FIRE_FLAGS }, async ({ flags, dir, json }) => {
@@ -35,7 +37,11 @@ await runScript(import.meta.url, { flags: FIRE_FLAGS }, async ({ flags, dir, jso
     doc,
     value: outcome,
     now,
-  } = await transact(dir, { change: (doc, now) => fire(doc, report, now) }, { onConfigFault: "throw" });
+  } = await transact(
+    dir,
+    { change: (doc, now) => fire(doc, withSession(doc, report), now) },
+    { onConfigFault: "throw" },
+  );
 
   const signal = requireSignal(doc, key);
   const { generation } = signal;
@@ -43,6 +49,9 @@ await runScript(import.meta.url, { flags: FIRE_FLAGS }, async ({ flags, dir, jso
   if (json) return printJson({ key, outcome, generation, delivery });
   if (outcome === "extended" && signal.envelope.summary !== report.envelope.summary) {
     note("it is fired already, so its text stays as it was; resolve it first, or use another --key");
+  }
+  if (flags.session && !findSession(doc, signal.hints.session ?? "")) {
+    note(`--session: ${flags.session}: is not registered; signals sessions lists those that are`);
   }
   const fate =
     signal.state === "fired"

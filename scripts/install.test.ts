@@ -527,7 +527,7 @@ describe("installing again", { concurrency: 4 }, () => {
     machine.write(`${DATA}/installed.json`, {
       ...manifest,
       version: "0.0.1",
-      files: [...manifest.files, "scripts/stop-gap.mjs"],
+      files: { ...manifest.files, "scripts/stop-gap.mjs": "" },
     });
     const before = machine.read(SETTINGS);
     await machine.install();
@@ -596,7 +596,7 @@ test("a list of files that leads elsewhere is not believed", async () => {
   machine.write(SETTINGS, "{}\n");
   await machine.install();
   const manifest = JSON.parse(machine.read(`${DATA}/installed.json`) ?? "");
-  machine.write(`${DATA}/installed.json`, { ...manifest, files: ["launch", "../../../mine"] });
+  machine.write(`${DATA}/installed.json`, { ...manifest, files: { launch: "", "../../../mine": "" } });
   machine.write("mine", "");
   await machine.uninstall();
   assert.deepEqual(machine.files(), { mine: "", [SETTINGS]: "{}\n" });

@@ -20,6 +20,7 @@ import {
   repositoryFrom,
   runScript,
   sameRepository,
+  sessionNamed,
   signalView,
 } from "ambient-signals/cli";
 
@@ -31,11 +32,11 @@ const FLAGS = {
 } as const;
 
 await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, verbose }) => {
-  const { session } = flags;
   const repo = flags.repo === undefined ? undefined : repositoryFrom(flags.repo);
   const state =
     flags.state === undefined ? undefined : oneOf("--state", flags.state, ["fired", "resolved", "expired"]);
   const { doc, now } = await look(dir);
+  const session = flags.session === undefined ? undefined : sessionNamed(doc, flags.session);
 
   const views = doc.signals
     .filter((signal) => flags.all || state || signal.state === "fired" || isOwed(signal))

@@ -135,5 +135,5 @@ test("a reader of the list may close it early, and nobody is told of a crash", a
   const piped = await run("sh", ["-c", command], { env: { HARN_EXT_SIGNALS_DIR: dir } });
   assert.match(piped.stdout, /^fired warning k:0#1, [^\n]+\n$/);
   assert.equal(piped.stderr, "exit 0\n");
-  assert.deepEqual(readdirSync(dir).sort(), ["inbox.json", "staging"]);
+  assert.deepEqual(readdirSync(dir).sort(), ["inbox.json", "staging", "told"]);
 });

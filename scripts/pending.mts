@@ -18,6 +18,7 @@ import {
   printJson,
   printSignals,
   runScript,
+  sessionNamed,
   signalView,
 } from "ambient-signals/cli";
 
@@ -25,14 +26,14 @@ const FLAGS = { session: { type: "string" } } as const;
 
 await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, verbose }) => {
   const { doc, now } = await look(dir);
+  const session = flags.session === undefined ? undefined : sessionNamed(doc, flags.session);
   const views = doc.signals
     .filter(isOwed)
     .sort(leaseOrder)
     .map((signal) => signalView(doc, signal, now))
-    .filter(({ delivery }) => flags.session === undefined || delivery.session === flags.session);
+    .filter(({ delivery }) => session === undefined || delivery.session === session);
 
   if (json) return printJson(views);
-  const { session } = flags;
   if (session !== undefined && !findSession(doc, session)) note(`--session: ${session}: is not registered`);
   if (views.length === 0) note("nothing is pending");
   printSignals(doc, views, now, verbose);

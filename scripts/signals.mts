@@ -3,10 +3,9 @@
  * The one command: runs a script or a monitor of the package, or lists what there is.
  *
  *   usage    signals VERB [flags]
- *            signals monitor NAME [flags]
  *            signals
  *
- * Reads    what the script reads; signals VERB --help says it.
+ * Reads    what the script reads; signals help VERB says it.
  * Prints   what the script prints; alone, one line a command; --json for an array of {name, does}.
  * Exits    as the script does; 0 listed, 2 no such command.
  * Needs    the package's other files beside it.

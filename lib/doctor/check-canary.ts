@@ -5,6 +5,7 @@ import { parseEnvelope } from "../envelope.ts";
 import { messageOf } from "../errors.ts";
 import { look, transact } from "../inbox.ts";
 import { type FireReport, fire, resolve } from "../lifecycle.ts";
+import { sessionNamed } from "../registry.ts";
 import { isLive } from "../session.ts";
 import { formatDuration, plus, type Time } from "../time.ts";
 import { type Delivery, deliveryOf, sessionLabel } from "../view.ts";
@@ -108,8 +109,9 @@ async function follow(
 }
 
 function liveSession(doc: Document, wanted: string | undefined, now: Time): Session | undefined {
+  const id = wanted === undefined ? undefined : sessionNamed(doc, wanted);
   return doc.sessions
-    .filter((session) => isLive(doc, session, now) && (wanted === undefined || session.id === wanted))
+    .filter((session) => isLive(doc, session, now) && (id === undefined || session.id === id))
     .sort((a, b) => (a.last_hook > b.last_hook ? -1 : 1))[0];
 }
 

@@ -1,8 +1,10 @@
 import { accessSync, constants, readFileSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { isAtLeast } from "../claude-code.ts";
+import { damagedFiles, readManifest } from "../install/manifest.ts";
 import { installationOf, registeredHooks } from "../install/registered.ts";
 import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
+import { makeReadable } from "./check-store.ts";
 
 const LEAST_NODE = "20";
 
@@ -23,6 +25,24 @@ function launchersNode(env: NodeJS.ProcessEnv): Finding[] {
   return other
     ? [noted(`${gone}; they run with ${other}, the one on PATH`, "signals install --yes")]
     : [fault(`${gone}, and no node is on PATH: no hook runs`, "install node, then: signals install --yes")];
+}
+
+/** What was installed: all there, and as it was written. Nothing to say where nothing is. */
+export function checkInstallation({ env }: Place): Finding[] {
+  const { folder, manifest: file } = installationOf(env);
+  const manifest = readManifest(file);
+  if (manifest === undefined) return [];
+  const damaged = damagedFiles(folder, manifest);
+  const [first = "", ...more] = damaged;
+  if (damaged.length === 0) return [ok(`${manifest.version}, in ${folder}`)];
+  const which = more.length > 0 ? `${first} and ${more.length} more are` : `${first} is`;
+  return [fault(`in ${folder}, ${which} gone, or not as it was written`, manifest.again)];
+}
+
+/** How to install what is installed once more, from where it came. */
+export function againOf(env: NodeJS.ProcessEnv): string {
+  const manifest = readManifest(installationOf(env).manifest);
+  return manifest?.again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes";
 }
 
 /** What the installation says of itself; nothing when there is none, or none that can be read. */
@@ -67,7 +87,12 @@ export function checkSettings(place: Place): Finding[] {
   const faults = files.flatMap(({ path, fault: what, hooksOff }): Finding[] => [
     ...(what === undefined
       ? []
-      : [fault(`${path}: ${what}: the client passes it over`, "correct that line")]),
+      : [
+          fault(
+            `${path}: ${what}: the client passes it over`,
+            /\bE[A-Z]+\b/.test(what) ? makeReadable(path) : "correct that line",
+          ),
+        ]),
     ...(hooksOff ? [fault(`${path} says disableAllHooks: no hook runs`, "take that line out of it")] : []),
   ]);
   const there = files.filter(({ exists }) => exists).length;

@@ -11,7 +11,7 @@ import {
   registeredHooks,
 } from "../install/registered.ts";
 import { handlersOf, parseSettings } from "../install/settings-file.ts";
-import { isProgram } from "./check-client.ts";
+import { againOf, isProgram } from "./check-client.ts";
 import { count, type Finding, fault, noted, ok, type Place, signals, usualInbox } from "./check-finding.ts";
 
 /** What is told, or known, at each event. */
@@ -80,7 +80,7 @@ function brokenHooks({ hooks, plugins, env }: Scene): Finding[] {
   const { launcher } = installationOf(env);
   const [installed] = hooks.filter(({ kind }) => kind === "installed");
   if (installed && !isProgram(launcher)) {
-    return [fault(`${launcher}, which is to run the hooks, is not there or no program`, install(installed))];
+    return [fault(`${launcher}, which is to run the hooks, is not there or no program`, againOf(env))];
   }
   const lost = hooks.filter(({ kind, version }) => kind !== "copy" && version === undefined);
   const unseen = plugins.filter(({ path }) => path === undefined);
@@ -90,7 +90,8 @@ function brokenHooks({ hooks, plugins, env }: Scene): Finding[] {
   return [
     ...byFile(lost).map((group) => {
       const names = group.map(({ hook }) => hook).join(", ");
-      return fault(`${group[0].file} runs ${names}, of which there is no file`, mendOf(group));
+      const mend = group[0].kind === "installed" ? againOf(env) : remove(group);
+      return fault(`${group[0].file} runs ${names}, of which there is no file`, mend);
     }),
     ...empty.map(({ id, path }) =>
       fault(
@@ -122,7 +123,12 @@ function lostPoints(scene: Scene): Finding[] {
   const { hooks, client } = scene;
   const events = hooks.map(({ event }) => event);
   const hasPerCall = (event: string) => event === "PostToolBatch" && events.includes("PostToolUse");
-  const lost = hookPoints(client).filter(({ event }) => !events.includes(event) && !hasPerCall(event));
+  const covered = hooks.flatMap(({ hook, event }) =>
+    pointsOf(hook).flatMap((point) => (point.event === event ? (point.insteadOf ?? []) : [])),
+  );
+  const lost = hookPoints(client).filter(
+    ({ event }) => ![...events, ...covered].includes(event) && !hasPerCall(event),
+  );
   if (lost.length === 0 || hooks.length === 0) return [];
   const named = lost.map(({ event }) => `${TOLD[event] ?? "news"} (${event})`).join(", ");
   return [noted(`not registered, and so missing: ${named}`, signals(scene, "install"))];
@@ -136,7 +142,10 @@ function perCall({ hooks, client }: Scene): Finding[] {
   return byFile(replaced).map((group) => {
     const events = group.map(({ event }) => event).join(" and ");
     const found = `${events} in ${group[0].file} run at each tool call; ${batch.event} would run once for several`;
-    const other = `register ${batch.hook} for ${batch.event} instead: signals copy ${batch.hook} FOLDER`;
+    const hasBatch = hooks.some(({ event }) => event === batch.event);
+    const other = hasBatch
+      ? remove(group)
+      : `register ${batch.hook} for ${batch.event} instead: signals copy ${batch.hook} FOLDER`;
     return noted(found, group[0].kind === "installed" ? install(group[0]) : other);
   });
 }

@@ -107,7 +107,7 @@ export function checkConfig(place: Place): Finding[] {
   if (config)
     return [ok(error === "absent" ? "no config.toml, so the defaults hold" : "config.toml is valid")];
   const isKept = present(place)?.policy !== undefined;
-  const meanwhile = isKept ? "the last valid settings hold" : "every signal is held";
+  const meanwhile = `scripts refuse to work, and hooks ${isKept ? "go on with the last valid settings" : "hold every signal"}`;
   const code = codeOf(error);
   const other = code ? "make it a file that can be read, or remove it" : "correct that line";
   const mend = code === "EACCES" ? makeReadable(file) : other;
@@ -167,7 +167,8 @@ export function checkFailures({ dir, now }: Place): Finding[] {
   if (newest === undefined) return [ok("no hook failed within a day")];
   const { at, hook, message } = newest;
   const times = recent.length === 1 ? "once" : `${recent.length} times`;
-  const what = message.replace(/^ambient-signals: /, "");
+  // What to do about it may be done by now; the other checks know.
+  const [what = ""] = message.replace(/^ambient-signals: /, "").split("; ");
   return [
     noted(
       `hooks failed ${times} within a day, so what was due came later; ${relative(at, now)}, ${hook}: ${what}`,

@@ -250,7 +250,7 @@ const CASES: Case[] = [
     arrange: (patient) => writeFileSync(patient.path("config.toml"), '\nmin_severty = "info"\n'),
     status: "fault",
     found:
-      /config\.toml:2: min_severty: unknown key; did you mean min_severity\?; until it is mended, the last valid settings hold$/,
+      /config\.toml:2: min_severty: unknown key; did you mean min_severity\?; until it is mended, scripts refuse to work, and hooks go on with the last valid settings$/,
     mend: /^correct that line$/,
     bySentence: true,
   },
@@ -262,7 +262,7 @@ const CASES: Case[] = [
       symlinkSync("nowhere", patient.path("config.toml"));
     },
     status: "fault",
-    found: /config\.toml: cannot be read \(ENOENT\); until it is mended, every signal is held$/,
+    found: /config\.toml: cannot be read \(ENOENT\); until it is mended, scripts refuse to work, and hooks hold every signal$/,
     mend: /^make it a file that can be read, or remove it$/,
     bySentence: true,
   },
@@ -466,7 +466,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => rmSync(installed(patient, "launch")),
     status: "fault",
     found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
-    mend: /^signals install --yes$/,
+    mend: /^node \/.*\/scripts\/install\.mjs --yes$/,
   },
   {
     check: "hooks",
@@ -474,7 +474,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => chmodSync(installed(patient, "launch"), 0o644),
     status: "fault",
     found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
-    mend: /^signals install --yes$/,
+    mend: /^node \/.*\/scripts\/install\.mjs --yes$/,
   },
   {
     check: "hooks",
@@ -484,7 +484,7 @@ const HOOK_CASES: Case[] = [
     },
     status: "fault",
     found: /^\/.*settings\.json runs stop, session-end, of which there is no file$/,
-    mend: /^signals install --yes$/,
+    mend: /^node \/.*\/scripts\/install\.mjs --yes$/,
   },
   {
     check: "hooks",

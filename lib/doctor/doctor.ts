@@ -4,8 +4,14 @@ import { clientVersion } from "../install/client-version.ts";
 import { indented, line, note } from "../script.ts";
 import { parseDuration } from "../time.ts";
 import { checkCanary } from "./check-canary.ts";
-import { checkClient, checkEnvironment, checkNode, checkSettings } from "./check-client.ts";
-import { type Finding, fault, ok, type Place } from "./check-finding.ts";
+import {
+  checkClient,
+  checkEnvironment,
+  checkInstallation,
+  checkNode,
+  checkSettings,
+} from "./check-client.ts";
+import { count, type Finding, fault, ok, type Place } from "./check-finding.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkConfig, checkFailures, checkInbox, checkSessions, checkSignals } from "./check-inbox.ts";
 import { checkDirectory, checkFiles, checkLock, checkSpace, hasDirectory } from "./check-store.ts";
@@ -23,6 +29,7 @@ const CHECKS: readonly [check: string, run: Run, where?: "inside"][] = [
   ["client", checkClient],
   ["environment", checkEnvironment],
   ["settings", checkSettings],
+  ["installation", checkInstallation],
   ["hooks", checkHooks],
   ["directory", checkDirectory],
   ["space", checkSpace],
@@ -116,6 +123,13 @@ function waitFrom({ canary, session, wait = "2m" }: DoctorFlags): number {
   const waitMs = parseDuration(wait) ?? 0;
   if (waitMs > 0) return waitMs;
   throw new UsageError(`--wait: ${wait}: is no duration to wait for; write one such as 2m`);
+}
+
+/** The last line for people: what all of it comes to. */
+export function verdict(checks: readonly Check[]): string {
+  const number = (status: Finding["status"]) => checks.filter((check) => check.status === status).length;
+  const faults = number("fault") > 0 ? count(number("fault"), "fault") : "no fault";
+  return `${faults}, ${count(number("note"), "note")}`;
 }
 
 /** Prints a check for people: one line, and below it what mends it. */

@@ -4,12 +4,12 @@ import { bundleOf } from "../bundle.ts";
 import { HOOK_TIMEOUT, type HookPoint, hookPoints } from "../claude-code.ts";
 import { entries, home } from "../entries.ts";
 import { SignalsError } from "../errors.ts";
-import { packageVersion } from "../header.ts";
+import { BUNDLE, packageVersion } from "../header.ts";
 import { shellWord } from "../text.ts";
 import { type Change, missingFolder } from "./change.ts";
 import { clientVersion } from "./client-version.ts";
 import { commandText, launcherText } from "./launcher.ts";
-import { type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
+import { damagedFiles, hashOf, type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
 import type { Plan } from "./plan.ts";
 import {
   homeOf,
@@ -67,10 +67,12 @@ export async function planInstall(
   const wanted = wantedEntries(points, launcher, dir && resolve(situation.cwd, dir));
   const { settings, before } = planEntries(path, wanted, dir !== undefined, record?.before, situation);
 
+  const isOwnSource = sameFile(home(), folder);
+  if (manifest && isOwnSource) requireWhole(folder, manifest);
   const contents = await contentsOf(folder, launcher);
   const command = planCommand(launcher, env);
-  const files = contents.map(({ path }) => relative(folder, path));
-  const stale = (manifest?.files ?? []).filter((file) => !files.includes(file));
+  const files = Object.fromEntries(contents.map(({ path, text }) => [relative(folder, path), hashOf(text)]));
+  const stale = Object.entries(manifest?.files ?? {}).filter(([file]) => !(file in files));
   const folderMade = missingFolder(realPath(path)) ?? record?.folder;
   const made = [launcher, ...(command.path === null ? [] : [command.path])].flatMap(
     (file) => missingFolder(file) ?? [],
@@ -81,6 +83,7 @@ export async function planInstall(
     ...(client !== undefined && { client }),
     command: command.path,
     files,
+    again: manifest && isOwnSource ? manifest.again : installCommand(),
     made: [...new Set([...(manifest?.made ?? []), ...made])],
     settings: {
       ...manifest?.settings,
@@ -101,10 +104,12 @@ export async function planInstall(
       ...contents.flatMap(({ path, text, mode }) => fileChange(path, text, mode)),
       ...command.change,
       // Until they are gone, the old ones have to be known.
-      ...kept({ ...next, files: [...files, ...stale] }),
+      ...kept({ ...next, files: { ...files, ...Object.fromEntries(stale) } }),
     ],
     later:
-      stale.length === 0 ? [] : [...stale.map((file) => removal(join(folder, file), folder)), ...kept(next)],
+      stale.length === 0
+        ? []
+        : [...stale.map(([file]) => removal(join(folder, file), folder)), ...kept(next)],
     events: points.map(({ event }) => event),
     notes: [
       ...(client === undefined ? [NO_CLIENT] : []),
@@ -114,6 +119,22 @@ export async function planInstall(
       ...command.notes,
     ],
   };
+}
+
+/** What is installed can install itself again, but only while it is all there. */
+function requireWhole(folder: string, manifest: Manifest): void {
+  const [damaged] = damagedFiles(folder, manifest);
+  if (damaged === undefined) return;
+  throw new SignalsError(
+    `installation: ${join(folder, damaged)}: is gone, or not as it was written; run: ${manifest.again}`,
+  );
+}
+
+/** The command line that does what is done here once more. */
+function installCommand(): string {
+  return BUNDLE
+    ? `node ${shellWord(join(home(), "scripts", "install.mjs"))} --yes`
+    : `cd ${shellWord(home())} && npx tsx scripts/install.mts --yes`;
 }
 
 const NO_CLIENT =
@@ -238,7 +259,7 @@ async function contentsOf(folder: string, launcher: string) {
   return [...(await Promise.all(bundles)), ...fixtures, launch];
 }
 
-export function fixtureFiles(): string[] {
+function fixtureFiles(): string[] {
   const all = readdirSync(join(home(), "fixtures"), { recursive: true, encoding: "utf8" }).sort();
   return all.map((file) => join("fixtures", file)).filter((file) => statSync(join(home(), file)).isFile());
 }

@@ -32,5 +32,9 @@ esac
 
 /** The script that people type as `signals`. */
 export function commandText(launcher: string): string {
-  return `#!/bin/sh\nexec ${shellWord(launcher)} scripts/signals "$@"\n`;
+  const gone = `error: signals: ${launcher} is gone; install again: npx tsx scripts/install.mts in a clone`;
+  return `#!/bin/sh
+[ -x ${shellWord(launcher)} ] || { printf '%s\\n' ${shellWord(gone)} >&2; exit 127; }
+exec ${shellWord(launcher)} scripts/signals "$@"
+`;
 }

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as z from "zod/mini";
 import { SCOPES, sameFile } from "./registered.ts";
 
@@ -17,8 +19,10 @@ const MANIFEST = z.object({
   client: z.optional(z.string()),
   /** The `signals` command, when it could be written. */
   command: z.nullable(z.string()),
-  /** In the folder of the installation. */
-  files: z.array(inside),
+  /** In the folder of the installation: each file and its SHA-256 in hex. */
+  files: z.record(inside, z.string()),
+  /** The command that installs the same once more, from where it came. */
+  again: z.string(),
   /** The outermost folders that were made for all this. */
   made: z._default(z.array(z.string()), []),
   /** By path. */
@@ -49,6 +53,22 @@ export function readManifest(file: string): Manifest | undefined {
 export function recordOf(manifest: Manifest | undefined, path: string) {
   const found = Object.entries(manifest?.settings ?? {}).find(([known]) => sameFile(known, path));
   return found && { path: found[0], ...found[1] };
+}
+
+/** The SHA-256 of a text, in hex. */
+export function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** The files of an installation that are not there any more, or not as they were written. */
+export function damagedFiles(folder: string, { files }: Manifest): string[] {
+  return Object.entries(files).flatMap(([file, hash]) => {
+    try {
+      return hashOf(readFileSync(join(folder, file), "utf8")) === hash ? [] : [file];
+    } catch {
+      return [file];
+    }
+  });
 }
 
 /** Its text, as it is written. */

@@ -1,11 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
-import { entries } from "../entries.ts";
 import { shellWord } from "../text.ts";
 import {
   commandPath,
   fileChange,
-  fixtureFiles,
   handlersIn,
   isInstalled,
   isOurCommand,
@@ -81,12 +79,7 @@ function allFiles(
   env: NodeJS.ProcessEnv,
 ) {
   const command = manifest?.command ?? commandPath(env);
-  // Without a manifest they are those that this version would write.
-  const files = manifest?.files ?? [
-    relative(folder, launcher),
-    ...entries().map(({ name }) => `${name}.mjs`),
-    ...fixtureFiles(),
-  ];
+  const files = manifest ? Object.keys(manifest.files) : [relative(folder, launcher), ...foundIn(folder)];
   const inside = [...files.map((name) => join(folder, name)), file].filter((path) => existsSync(path));
   const made = [...(manifest?.made ?? []), folder];
   const withFolders = (path: string) =>
@@ -95,6 +88,17 @@ function allFiles(
       made.find((folder) => path.startsWith(`${folder}/`)),
     );
   return [...(isOurCommand(command, launcher) ? [command] : []), ...inside].map(withFolders);
+}
+
+/** What is ours in an installation without a manifest: bundles, which say so, and what they play. */
+function foundIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const all = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return all.filter((name) => {
+    const path = join(folder, name);
+    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
+    return name.startsWith("fixtures/") || /^\/\/ \S+ of ambient-signals \S+ as one file/m.test(readFileSync(path, "utf8"));
+  });
 }
 
 function holds(path: string, isOurs: (handler: Handler) => boolean): boolean {
