@@ -64,15 +64,13 @@ import { createRequire as __createRequire } from "node:module";
 const require = __createRequire(import.meta.url);`;
 }
 
-/** The licence of each package inside, as those licences ask. */
+/** The licence of the package and of each one inside, as those licences ask. */
 function notices({ inputs }: Metafile): string {
   // Where this package is installed, the others lie beside it.
   const places = Object.keys(inputs).flatMap(
-    (input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(resolve(home(), input))?.[0] ?? [],
+    (input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(resolve(home(), input))?.[0] ?? [],
   );
-  return [...new Set(places)]
-    .filter((place) => place !== home())
-    .sort()
+  return [...new Set([home(), ...places.sort()])]
     .map((place) => {
       const about = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
       const { name, version, license, author, homepage } = about;

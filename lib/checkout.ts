@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { attempt } from "./errors.ts";
 import { repositoryOf } from "./repository.ts";
 
 /** Where a session works, as far as the file system tells. All paths are real paths (no symlinks). */
@@ -93,7 +94,6 @@ function unquote(value: string): string {
 }
 
 const MAX_BYTES = 1 << 20;
-
 /** The file's text without the line breaks at its end. */
 function readSmall(file: string): string | undefined {
   return attempt(() => {
@@ -101,12 +101,4 @@ function readSmall(file: string): string | undefined {
     if (!found.isFile() || found.size > MAX_BYTES) return undefined;
     return readFileSync(file, "utf8").replace(/(?<![\r\n])[\r\n]+$/, "");
   });
-}
-
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }

@@ -48,8 +48,10 @@ export function pointsOf(hook: string): HookPoint[] {
 /** Whether a version, such as `2.1.332`, is `least` or newer; an unknown one is not. */
 export function isAtLeast(version: string | undefined, least: string): boolean {
   if (version === undefined) return false;
-  const parts = version.split(".").map(Number);
-  const wanted = least.split(".").map(Number);
+  // What stands behind a dash makes it no other version here.
+  const numbers = (text: string) => text.split(".").map((part) => Number.parseInt(part, 10));
+  const parts = numbers(version);
+  const wanted = numbers(least);
   const first = wanted.findIndex((part, i) => part !== (parts[i] ?? 0));
   return first < 0 || (parts[first] ?? 0) > (wanted[first] ?? 0);
 }

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
-import { basename, join, sep } from "node:path";
+import { basename, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SignalsError, UsageError } from "./errors.ts";
 import { BUNDLE } from "./header.ts";
@@ -20,7 +20,7 @@ const FOLDERS = ["hooks", "monitors", "scripts"];
  * this runs from one. Throws `SignalsError` in a bundle that was copied without the others.
  */
 export function home(): string {
-  if (!BUNDLE) return fileURLToPath(new URL("..", import.meta.url));
+  if (!BUNDLE) return resolve(fileURLToPath(new URL("..", import.meta.url)));
   const file = fileURLToPath(import.meta.url);
   const place = `${sep}${BUNDLE.entry.replaceAll("/", sep)}.mjs`;
   const folder = file.endsWith(place) ? file.slice(0, -place.length) : "";

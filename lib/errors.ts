@@ -27,3 +27,12 @@ export function cannotWrite(dir: string, error: unknown): SignalsError {
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
 }
+
+/** The result, or undefined when it throws: where having none is an answer. */
+export function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

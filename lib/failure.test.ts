@@ -1,19 +1,11 @@
 import assert from "node:assert/strict";
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { meetsFirst, readFailures, recordFailure, sweepTold } from "./failure.ts";
+import { readFailures, recordFailure } from "./failure.ts";
+import { run } from "./testing/process.ts";
 import { tempDirectory } from "./testing/temp.ts";
 
-const NOW = Date.parse("2026-11-30T12:00:00Z");
 const failure = (message: string) => ({
   at: "2026-11-30T12:00:00.000Z",
   hook: "claude-code stop.mjs",
@@ -49,9 +41,31 @@ describe("the log of failures", () => {
   test("is read around lines that are none", () => {
     const dir = tempDirectory();
     recordFailure(dir, failure("one"));
-    writeFileSync(join(dir, "failures.jsonl"), 'x\nnull\n{"at":7}\n\n', { flag: "a" });
+    writeFileSync(
+      join(dir, "failures.jsonl"),
+      'x\nnull\n{"at":7}\n{"at":"zzz","hook":"x","message":"x"}\n\n',
+      { flag: "a" },
+    );
     recordFailure(dir, failure("two"));
     assert.deepEqual(readFailures(dir), [failure("one"), failure("two")]);
+  });
+
+  test("keeps what it has when one failure is as large as can be", () => {
+    const dir = tempDirectory();
+    recordFailure(dir, failure("one"));
+    recordFailure(dir, { ...failure("x".repeat(1e6)), event: "é".repeat(1e6), session: "x".repeat(1e6) });
+    recordFailure(dir, failure("three"));
+    assert.deepEqual(
+      readFailures(dir).map(({ message }) => message.slice(0, 5)),
+      ["one", "xxxxx", "three"],
+    );
+  });
+
+  test("waits for nobody where a pipe is in its place", async () => {
+    const dir = tempDirectory();
+    assert.equal((await run("mkfifo", [join(dir, "failures.jsonl")])).code, 0);
+    recordFailure(dir, failure("one"));
+    assert.deepEqual(readFailures(dir), []);
   });
 
   test("is never written through a link, and never a reason to fail", () => {
@@ -62,51 +76,5 @@ describe("the log of failures", () => {
     recordFailure(dir, failure("one"));
     assert.equal(readFileSync(elsewhere, "utf8"), "mine");
     recordFailure(join(dir, "nowhere"), failure("one"));
-  });
-});
-
-describe("what a person was told", () => {
-  function inbox(): string {
-    const dir = tempDirectory();
-    mkdirSync(join(dir, "told"));
-    return dir;
-  }
-
-  test("is told once per session and trouble", () => {
-    const dir = inbox();
-    const rows: [session: string, trouble: string, first: boolean][] = [
-      ["a", "x", true],
-      ["a", "x", false],
-      ["a", "y", true],
-      ["b", "x", true],
-      ["b", "x", false],
-      ["", "x", true],
-      ["/../é".repeat(60), "x", true],
-      ["/../é".repeat(60), "x", false],
-    ];
-    for (const [session, trouble, first] of rows) {
-      assert.equal(meetsFirst(dir, session, trouble, NOW), first, `${session} ${trouble}`);
-    }
-  });
-
-  test("is forgotten a day after it was last met, and not before", () => {
-    const dir = inbox();
-    const ago = (hours: number) => new Date(NOW - hours * 3_600_000);
-    meetsFirst(dir, "a", "x", NOW);
-    const [name = ""] = readdirSync(join(dir, "told"));
-    const path = join(dir, "told", name);
-
-    utimesSync(path, ago(23), ago(23));
-    sweepTold(dir, NOW);
-    assert.equal(meetsFirst(dir, "a", "x", NOW), false);
-    sweepTold(dir, NOW + 23 * 3_600_000);
-    assert.equal(meetsFirst(dir, "a", "x", NOW), false, "met again, so remembered from then on");
-    utimesSync(path, ago(25), ago(25));
-    sweepTold(dir, NOW);
-    assert.equal(meetsFirst(dir, "a", "x", NOW), true);
-  });
-
-  test("is unknown where nothing can be remembered", () => {
-    assert.equal(meetsFirst(join(tempDirectory(), "nowhere"), "a", "x", NOW), undefined);
   });
 });

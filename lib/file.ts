@@ -14,6 +14,12 @@ export function writeDurably(path: string, text: string, mode = 0o600): void {
   }
 }
 
+/** The process that made a temporary file of `replaceFile`; undefined for any other path. */
+export function temporaryOf(path: string): number | undefined {
+  const pid = /\.(\d+)\.[a-z0-9]+\.tmp$/.exec(path)?.[1];
+  return pid === undefined ? undefined : Number(pid);
+}
+
 /**
  * Puts a file in the place of another, all or nothing: who reads meanwhile sees the one or the other, and after a
  * failure the old one is there and nothing is left over. Throws the system's error.

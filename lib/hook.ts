@@ -2,9 +2,9 @@ import { appendFileSync } from "node:fs";
 import { basename } from "node:path";
 import { locate } from "./checkout.ts";
 import { debugStack } from "./debug.ts";
-import { messageOf, SignalsError } from "./errors.ts";
+import { attempt, messageOf, SignalsError } from "./errors.ts";
 import { type HookEvent, readEvent } from "./event.ts";
-import { meetsFirst, recordFailure } from "./failure.ts";
+import { recordFailure } from "./failure.ts";
 import { writeAll } from "./file.ts";
 import { headerOf, versionText } from "./header.ts";
 import { checkDirectory, inboxDirectory, type Result, transact } from "./inbox.ts";
@@ -12,6 +12,7 @@ import { ackAll, type Reminder } from "./lease.ts";
 import { type CheckIn, endSession } from "./session.ts";
 import { clean, safeJson } from "./text.ts";
 import { timeOf } from "./time.ts";
+import { meetsFirst } from "./told.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** One run of a hook, from the client's event to the last ack. */
@@ -103,15 +104,6 @@ function isNews(dir: string | undefined, event: HookEvent | undefined, trouble: 
     first ||
     (first === undefined && ["SessionStart", "UserPromptSubmit"].includes(event?.hook_event_name ?? ""))
   );
-}
-
-/** The result, or undefined when it throws. */
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
 }
 
 function openHook(

@@ -12,7 +12,6 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
 import { cannotWrite, codeOf, messageOf, SignalsError } from "./errors.ts";
-import { prepareTold, sweepTold } from "./failure.ts";
 import { writeDurably } from "./file.ts";
 import { shed } from "./garbage.ts";
 import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts";
@@ -22,6 +21,7 @@ import { configOf, DEFAULTS } from "./policy.ts";
 import { structuralFault } from "./shape.ts";
 import { shellWord } from "./text.ts";
 import { type Time, timeOf } from "./time.ts";
+import { prepareTold, sweepTold } from "./told.ts";
 import { type Applied, apply, type Transaction } from "./transaction.ts";
 
 /** How one caller meets the store. */

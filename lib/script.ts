@@ -67,7 +67,10 @@ export async function runScript<const F extends Flags = Record<never, never>>(
     process.exitCode = typeof status === "number" ? status : 0;
   } catch (error) {
     // What is no SignalsError is a fault of ours, or one of the system that nobody foresaw.
-    const unforeseen = `unexpected: ${messageOf(error)}; DEBUG=1 shows where`;
+    const gone = "directory: the current one was removed; change to one that is there";
+    const unforeseen = /uv_cwd/.test(messageOf(error))
+      ? gone
+      : `unexpected: ${messageOf(error)}; DEBUG=1 shows where`;
     note(`error: ${error instanceof SignalsError ? error.message : unforeseen}`);
     process.stderr.write(debugStack(error));
     process.exitCode = error instanceof UsageError ? 2 : 1;
@@ -149,8 +152,7 @@ function checkArguments(args: readonly string[], options: ScriptOptions<Flags>):
   const missing = required[args.length];
   if (missing) throw new UsageError(`${missing}: is missing; --help shows the usage`);
   const extra = args[required.length + optional.length];
-  if (extra !== undefined)
-    throw new UsageError(`${extra}: unexpected argument; --help shows the usage`);
+  if (extra !== undefined) throw new UsageError(`${extra}: unexpected argument; --help shows the usage`);
 }
 
 /** The value of a flag that takes one of a few words. Throws `UsageError` that names them. */

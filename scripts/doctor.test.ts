@@ -145,7 +145,9 @@ describe("signals doctor", () => {
       ...(mend ? [`    ${mend}`] : []),
     ]);
     const timeless = (line: string) => line.replace(/\d+s ago|just now|\d+ MiB/, "");
-    assert.deepEqual(people.stdout.trimEnd().split("\n").map(timeless), lines.map(timeless));
+    const notes = checks.filter(({ status }) => status === "note").length;
+    const verdict = `no fault, ${notes} note${notes === 1 ? "" : "s"}`;
+    assert.deepEqual(people.stdout.trimEnd().split("\n").map(timeless), [...lines, verdict].map(timeless));
   });
 
   test("exits 1 on a fault only, and 2 for wrong arguments", async () => {

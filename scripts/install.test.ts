@@ -266,7 +266,7 @@ describe("nothing is written", { concurrency: 4 }, () => {
     assert.equal(child.exitCode, 1);
     assert.match(
       stderr,
-      /^error: settings: .*: was changed meanwhile, and is left as it is; run this again$/m,
+      /^error: .*settings\.json: was changed meanwhile, and is left as it is; run this again$/m,
     );
     assert.deepEqual(machine.files(), { [SETTINGS]: "{}" });
   });

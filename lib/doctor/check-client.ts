@@ -1,8 +1,12 @@
 import { accessSync, constants, readFileSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { isAtLeast } from "../claude-code.ts";
+import { home } from "../entries.ts";
+import { attempt } from "../errors.ts";
+import { installCommand } from "../install/install.ts";
 import { damagedFiles, readManifest } from "../install/manifest.ts";
-import { installationOf, registeredHooks } from "../install/registered.ts";
+import { installationOf, sameFile } from "../install/paths.ts";
+import { registeredHooks } from "../install/registered.ts";
 import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
 import { makeReadable } from "./check-store.ts";
 
@@ -36,13 +40,15 @@ export function checkInstallation({ env }: Place): Finding[] {
   const [first = "", ...more] = damaged;
   if (damaged.length === 0) return [ok(`${manifest.version}, in ${folder}`)];
   const which = more.length > 0 ? `${first} and ${more.length} more are` : `${first} is`;
-  return [fault(`in ${folder}, ${which} gone, or not as it was written`, manifest.again)];
+  return [fault(`in ${folder}, ${which} gone, or not as it was written`, againOf(env))];
 }
 
-/** How to install what is installed once more, from where it came. */
+/** How to install once more: from this copy, or from where it came when it is the installed one. */
 export function againOf(env: NodeJS.ProcessEnv): string {
-  const manifest = readManifest(installationOf(env).manifest);
-  return manifest?.again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes";
+  const { folder, manifest } = installationOf(env);
+  const isInstalled = attempt(() => sameFile(home(), folder)) ?? true;
+  const again = isInstalled ? readManifest(manifest)?.again : installCommand();
+  return again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes";
 }
 
 /** What the installation says of itself; nothing when there is none, or none that can be read. */

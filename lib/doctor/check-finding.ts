@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { homeOf } from "../install/registered.ts";
+import { homeOf } from "../install/paths.ts";
 import { shellWord } from "../text.ts";
 import type { Time } from "../time.ts";
 

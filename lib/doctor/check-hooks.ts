@@ -1,16 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
+
 import { hookPoints, isAtLeast, pointsOf } from "../claude-code.ts";
 import { packageVersion } from "../header.ts";
+import { installationOf } from "../install/paths.ts";
 import {
-  homeOf,
   hookOf,
-  installationOf,
+  inboxIn,
   type Plugin,
   type Registered,
   registeredHooks,
+  wordsOf,
 } from "../install/registered.ts";
 import { handlersOf, parseSettings } from "../install/settings-file.ts";
+import { shellWord } from "../text.ts";
 import { againOf, isProgram } from "./check-client.ts";
 import { count, type Finding, fault, noted, ok, type Place, signals, usualInbox } from "./check-finding.ts";
 
@@ -58,18 +61,17 @@ interface Scene extends Place {
 
 /** Entries that name a file of ours where none is. Such a file cannot say whose it is; its name and event do. */
 function missingFiles(path: string, place: Place): Finding[] {
-  const { cwd, env } = place;
   return handlersOf(parseSettings(readFileSync(path, "utf8"))).flatMap((handler) => {
-    const { event, command, args = [], line } = handler;
-    const words = [command, ...args].join(" ").matchAll(/'([^']+)'|"([^"]+)"|([^\s'"]+)/g);
-    return [...words].flatMap(([, a, b, c]) => {
-      const word = withHome(a ?? b ?? c ?? "", env);
+    const { event, command, args, line } = handler;
+    const words = args ? [command, ...args] : wordsOf(command, place);
+    return words.flatMap((word) => {
       const hook = /([\w-]+)\.m[jt]s$/.exec(word)?.[1] ?? "";
       const isOurs = pointsOf(hook).some((point) => point.event === event);
       // With a variable in it, only the client knows where it is.
-      if (!isOurs || word.includes("$") || existsSync(resolve(cwd, word)) || hookOf(handler, place))
+      if (!isOurs || word.includes("$") || existsSync(resolve(place.cwd, word)) || hookOf(handler, place))
         return [];
-      const mend = `copy it there again: signals copy ${hook} FOLDER; or remove the entry`;
+      const folder = shellWord(dirname(resolve(place.cwd, word)));
+      const mend = `copy it there again: signals copy ${hook} ${folder}; or remove the entry`;
       return [fault(`${path}:${line} runs ${word}, which is not there`, mend)];
     });
   });
@@ -182,32 +184,21 @@ function otherVersions(scene: Scene): Finding[] {
     if (!isOlder) return noted(found, "update this copy of ambient-signals");
     const id = pluginOf(group[0], scene);
     const copies = `copy again: ${group.map(({ hook }) => `signals copy ${hook} FOLDER`).join("; ")}`;
-    return noted(
-      found,
-      id ? `claude plugin update ${id}` : group[0].kind === "copy" ? copies : mendOf(group),
-    );
+    const other = group[0].kind === "installed" ? againOf(scene.env) : remove(group);
+    return noted(found, id ? `claude plugin update ${id}` : group[0].kind === "copy" ? copies : other);
   });
 }
 
 /** Entries that work on another inbox than the one that is looked at. */
-function otherInboxes({ hooks, dir, env }: Scene): Finding[] {
+function otherInboxes({ hooks, dir, cwd, env }: Scene): Finding[] {
   const usual = usualInbox(env);
-  const inboxOf = (hook: Registered) => withHome(dirFlag(hook)?.slice(1).find(Boolean) ?? usual, env);
+  const inboxOf = ({ command }: Registered) => inboxIn(command, { cwd, env }) ?? usual;
   const others = hooks.filter((hook) => resolve(inboxOf(hook)) !== resolve(dir));
   return byFile(others).map((group) => {
     const other = inboxOf(group[0]);
     const found = `the hooks of ${group[0].file} work on the inbox in ${other}, and this one is in ${dir}`;
     return noted(found, signals({ dir: other, env }, "doctor"));
   });
-}
-
-/** What a command names an inbox with; behind the whole match, DIR as it is in quotes, or as it is without. */
-function dirFlag({ command }: Registered): RegExpExecArray | null {
-  return /(?:--dir[ =]|HARN_EXT_SIGNALS_DIR=)(?:'([^']*)'|"([^"]*)"|(\S+))/.exec(command);
-}
-
-function withHome(word: string, env: NodeJS.ProcessEnv): string {
-  return word.replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/)/, homeOf(env));
 }
 
 // ---------------------------------------------------------------- words
@@ -232,10 +223,8 @@ function mendOf(group: Group): string {
 }
 
 /** Installs once more, where and for which inbox this entry was. */
-function install(hook: Registered): string {
-  const scope = hook.from === "user" ? "" : ` --scope ${hook.from}`;
-  const [dir] = dirFlag(hook) ?? [];
-  return `signals install --yes${scope}${dir ? ` ${dir}` : ""}`;
+function install({ from }: Registered): string {
+  return `signals install --yes${from === "user" ? "" : ` --scope ${from}`}`;
 }
 
 function remove(group: Group): string {

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, lstatSync, readdirSync, statfsSync, 
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf } from "../errors.ts";
 import { lockHolder } from "../lock.ts";
+import { isRunning } from "../process.ts";
 import { shellWord } from "../text.ts";
 import { between, relative } from "../time.ts";
 import { type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
@@ -119,13 +120,4 @@ export function checkLock({ dir, now }: Place): Finding[] {
   if (!pid) return [noted(`held by ${who}: ${takenOver}`)];
   const found = `held by ${who}, which hangs or was suspended: ${takenOver}`;
   return [fault(found, `look at it with: ps -p ${pid}; if it does not go on: kill ${pid}`)];
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== "ESRCH";
-  }
 }

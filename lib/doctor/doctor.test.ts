@@ -262,7 +262,8 @@ const CASES: Case[] = [
       symlinkSync("nowhere", patient.path("config.toml"));
     },
     status: "fault",
-    found: /config\.toml: cannot be read \(ENOENT\); until it is mended, scripts refuse to work, and hooks hold every signal$/,
+    found:
+      /config\.toml: cannot be read \(ENOENT\); until it is mended, scripts refuse to work, and hooks hold every signal$/,
     mend: /^make it a file that can be read, or remove it$/,
     bySentence: true,
   },
@@ -466,7 +467,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => rmSync(installed(patient, "launch")),
     status: "fault",
     found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
-    mend: /^node \/.*\/scripts\/install\.mjs --yes$/,
+    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",
@@ -474,7 +475,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => chmodSync(installed(patient, "launch"), 0o644),
     status: "fault",
     found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
-    mend: /^node \/.*\/scripts\/install\.mjs --yes$/,
+    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",
@@ -484,7 +485,7 @@ const HOOK_CASES: Case[] = [
     },
     status: "fault",
     found: /^\/.*settings\.json runs stop, session-end, of which there is no file$/,
-    mend: /^node \/.*\/scripts\/install\.mjs --yes$/,
+    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",
@@ -493,7 +494,7 @@ const HOOK_CASES: Case[] = [
       editJson(settingsOf(patient, "project"), () => entry("Stop", "node ~/dotfiles/stop.mjs")),
     status: "fault",
     found: /^\/.*\/settings\.json:6 runs \/.*\/dotfiles\/stop\.mjs, which is not there$/,
-    mend: /^copy it there again: signals copy stop FOLDER; or remove the entry$/,
+    mend: /^copy it there again: signals copy stop \/.*\/dotfiles; or remove the entry$/,
     bySentence: true,
   },
   {
@@ -502,7 +503,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => reversion(patient, "0.0.9"),
     status: "note",
     found: /^the hooks of \/.*settings\.json are of 0\.0\.9, older than this, \d/,
-    mend: /^signals install --yes$/,
+    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",

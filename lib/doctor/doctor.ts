@@ -1,6 +1,7 @@
 import { messageOf, SignalsError, UsageError } from "../errors.ts";
 import { moveAside } from "../inbox.ts";
 import { clientVersion } from "../install/client-version.ts";
+import { situation } from "../install/paths.ts";
 import { indented, line, note } from "../script.ts";
 import { parseDuration } from "../time.ts";
 import { checkCanary } from "./check-canary.ts";
@@ -66,7 +67,7 @@ export async function* diagnose(dir: string, flags: DoctorFlags): AsyncGenerator
   const waitMs = waitFrom(flags);
   const { env } = process;
   const client = await clientVersion(env);
-  const place = { dir, cwd: process.cwd(), env, client, now: new Date().toISOString() };
+  const place = { dir, ...situation(), client, now: new Date().toISOString() };
   if (flags.repair) yield* await found("repair", repair, place);
   yield* examine(place);
   if (flags.canary) yield* await found("canary", () => canary(place, flags.session, waitMs), place);

@@ -14,7 +14,7 @@ import { structuredPatch } from "diff";
 import { codeOf, messageOf, SignalsError } from "../errors.ts";
 import { replaceFile } from "../file.ts";
 import { clean } from "../text.ts";
-import { realPath } from "./registered.ts";
+import { realPath } from "./paths.ts";
 import { readSettings } from "./settings-file.ts";
 
 /** One file that is to become another: nothing is done before a person has seen it. */
@@ -71,10 +71,14 @@ export function changeSettings(change: Change): void {
   }
 }
 
-/** Throws `SignalsError` when a settings file is no longer what the person was shown. */
-export function requireUnchanged({ path, was }: Change): void {
-  if (readSettings(path) !== was) {
-    throw new SignalsError(`settings: ${path}: was changed meanwhile, and is left as it is; run this again`);
+/**
+ * Throws `SignalsError` when a file is no longer what the person was shown. One that has become what it is to be is
+ * fine: somebody else did the same.
+ */
+export function requireUnchanged({ path, was, text }: Change): void {
+  const now = readSettings(path);
+  if (now !== was && now !== text) {
+    throw new SignalsError(`${path}: was changed meanwhile, and is left as it is; run this again`);
   }
 }
 

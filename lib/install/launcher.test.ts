@@ -83,6 +83,26 @@ test("without any node a script says so in one line and exits 127", async () => 
   );
 });
 
+test("without its file a hook ends well and the person is told, and a script says so", async () => {
+  const launcher = installed(NODE);
+  const runs = await Promise.all(
+    ["hooks/claude-code/post-tool-use", "hooks/claude-code/session-start", "scripts/list"].map((name) =>
+      start(launcher, [name]),
+    ),
+  );
+  assert.deepEqual(
+    runs.map(({ code }) => code),
+    [0, 0, 127],
+  );
+  assert.equal(runs[0]?.stdout, "");
+  assert.match(
+    JSON.parse(runs[1]?.stdout ?? "").systemMessage,
+    /^ambient-signals: installation: files are gone from \//,
+  );
+  assert.match(runs[2]?.stderr ?? "", /^error: installation: files are gone from [^\n]+\n$/);
+  assert.equal((await start(launcher, [])).code, 127, "nothing at all is no hook");
+});
+
 test("the signals command runs the script of that name with all it is given", async () => {
   const launcher = installed(NODE);
   mkdirSync(join(dirname(launcher), "scripts"));

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { SCOPES, sameFile } from "./registered.ts";
+import { SCOPES, sameFile } from "./paths.ts";
 
 /** The clients whose settings can be written. */
 export const HARNESSES = ["claude-code"] as const;

@@ -10,7 +10,7 @@ import {
   requireWritable,
 } from "./change.ts";
 import { HARNESSES } from "./manifest.ts";
-import { SCOPES, type Scope, type Situation } from "./registered.ts";
+import { SCOPES, type Scope } from "./paths.ts";
 
 /** What an installation, or the end of one, would do, before anything of it is done. */
 export interface Plan {
@@ -52,11 +52,6 @@ export function scopeFrom(flags: Flags, json: boolean): Scope | undefined {
   return scope === undefined ? undefined : oneOf("--scope", scope, SCOPES);
 }
 
-/** Where this runs. */
-export function situation(): Situation {
-  return { cwd: process.cwd(), env: process.env };
-}
-
 /**
  * Shows a plan, asks if `--yes` does not answer, and carries it out. Says whether it is done: not when there is
  * nothing to do, when it is only to be shown, or when the answer is no. Throws `SignalsError` when a file cannot be
@@ -78,8 +73,12 @@ export async function carryOut(
   if (settings.length + earlier.length + later.length === 0) return "nothing";
   if (flags["dry-run"]) return "shown";
   if (!flags.yes && !(await isConfirmed(question))) return "refused";
-  for (const change of settings) requireUnchanged(change);
-  for (const change of earlier) makeChange(change);
+  for (const change of [...settings, ...earlier]) requireUnchanged(change);
+  for (const change of earlier) {
+    // Another installation may be under way: what it has noted of itself must not be lost.
+    requireUnchanged(change);
+    makeChange(change);
+  }
   for (const change of settings) changeSettings(change);
   for (const change of later) makeChange(change);
   return "done";

@@ -1,8 +1,18 @@
-import { closeSync, openSync, readFileSync, readlinkSync, readSync, realpathSync, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { locate } from "../checkout.ts";
-import { codeOf, messageOf, SignalsError } from "../errors.ts";
+import { messageOf } from "../errors.ts";
+import {
+  clientFolder,
+  homeOf,
+  installationOf,
+  NAME,
+  SCOPES,
+  type Scope,
+  type Situation,
+  sameFile,
+  settingsPath,
+} from "./paths.ts";
 import {
   type Handler,
   handlersOf,
@@ -12,10 +22,6 @@ import {
   type SettingsText,
   valueAt,
 } from "./settings-file.ts";
-
-/** From the weakest to the strongest: where two say different things, the later one stands. */
-export const SCOPES = ["user", "project", "local"] as const;
-export type Scope = (typeof SCOPES)[number];
 
 /** A settings file that the client reads, whether or not it is there. */
 export interface SettingsFile {
@@ -57,51 +63,6 @@ export interface Plugin {
   /** Where it is, when the client's own list says so. */
   path?: string;
   version?: string;
-}
-
-/** Where a client is run. */
-export interface Situation {
-  cwd: string;
-  env: NodeJS.ProcessEnv;
-}
-
-/** Where an installation keeps what it has. */
-export interface Installation {
-  folder: string;
-  /** What the settings name: `launch hooks/claude-code/stop` runs that bundle. */
-  launcher: string;
-  /** What was written, where, and by which version. */
-  manifest: string;
-}
-
-/** Of the person whose environment this is, whether or not anything is installed. */
-export function installationOf(env: NodeJS.ProcessEnv): Installation {
-  const xdg = env["XDG_DATA_HOME"];
-  // A relative one is to be ignored, says the XDG base directory specification.
-  const data = xdg && isAbsolute(xdg) ? xdg : join(homeOf(env), ".local", "share");
-  const folder = join(data, NAME);
-  return { folder, launcher: join(folder, "launch"), manifest: join(folder, "installed.json") };
-}
-
-const NAME = "ambient-signals";
-
-/** The home directory: `HOME`, as the client takes it too. Throws `SignalsError` for an empty one. */
-export function homeOf(env: NodeJS.ProcessEnv): string {
-  const home = env["HOME"] ?? homedir();
-  if (!isAbsolute(home)) throw new SignalsError("HOME: is empty or no absolute path; set it");
-  return home;
-}
-
-/** The folder of the client's own settings: `CLAUDE_CONFIG_DIR`, else `~/.claude`. */
-export function clientFolder(env: NodeJS.ProcessEnv): string {
-  const named = env["CLAUDE_CONFIG_DIR"];
-  return named ? resolve(named) : join(homeOf(env), ".claude");
-}
-
-/** The settings file of a scope; project and local ones are those of `cwd`. */
-export function settingsPath(scope: Scope, { cwd, env }: Situation): string {
-  if (scope === "user") return join(clientFolder(env), "settings.json");
-  return join(cwd, ".claude", scope === "local" ? "settings.local.json" : "settings.json");
 }
 
 /**
@@ -203,8 +164,18 @@ function entryIn(file: string): { hook: string; version?: string } | undefined {
   return /from "ambient-signals"/.test(head) ? { hook: basename(file).replace(/\.m[jt]s$/, "") } : undefined;
 }
 
+/** The inbox that a command names; undefined when it leaves that to its environment. */
+export function inboxIn(command: string, situation: Situation): string | undefined {
+  const words = wordsOf(command, situation);
+  const given = words.flatMap((word, i) => {
+    const [, value] = /^(?:--dir|HARN_EXT_SIGNALS_DIR)=(.+)$/s.exec(word) ?? [];
+    return value ?? (word === "--dir" ? (words[i + 1] ?? []) : []);
+  });
+  return given.at(-1);
+}
+
 /** The words of a shell command, as far as quotes, backslashes and variables make them. */
-function wordsOf(command: string, situation: Situation): string[] {
+export function wordsOf(command: string, situation: Situation): string[] {
   const words = command.match(/(?:'[^']*'|"(?:\\[\s\S]|[^"\\])*"|\\[\s\S]|[^\s'"\\;&|()<>])+/g) ?? [];
   return words.map((word) =>
     word
@@ -284,31 +255,6 @@ function hooksOfPlugin({ path, version }: Plugin, situation: Situation): Registe
 }
 
 // ---------------------------------------------------------------- files
-
-/** Whether two paths lead to one file, also where it is not there yet. */
-export function sameFile(a: string, b: string): boolean {
-  return realPath(a) === realPath(b);
-}
-
-/** Where a path leads: without symbolic links, also those that lead to a file that is not there. */
-export function realPath(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch (error) {
-    const above = dirname(path);
-    if (above === path) return path;
-    const link = codeOf(error) === "ENOENT" ? linkAt(path) : undefined;
-    return link === undefined ? join(realPath(above), basename(path)) : realPath(resolve(above, link));
-  }
-}
-
-function linkAt(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
-}
 
 function textOf(file: string): string {
   try {

@@ -1,27 +1,13 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { shellWord } from "../text.ts";
-import {
-  commandPath,
-  fileChange,
-  handlersIn,
-  isInstalled,
-  isOurCommand,
-  reading,
-  removal,
-  settingsChange,
-} from "./install.ts";
+import { commandPath, fileChange, isOurCommand, leftovers, removal } from "./files.ts";
 import { manifestText, readManifest, recordOf } from "./manifest.ts";
+import { installationOf, type Scope, type Situation, sameFile, settingsPath } from "./paths.ts";
 import type { Plan } from "./plan.ts";
-import {
-  installationOf,
-  registeredHooks,
-  type Scope,
-  type Situation,
-  sameFile,
-  settingsPath,
-} from "./registered.ts";
+import { registeredHooks } from "./registered.ts";
 import { type Handler, readSettings, removeHandlers } from "./settings-file.ts";
+import { handlersIn, isInstalled, reading, settingsChange } from "./settings-plan.ts";
 
 /**
  * What uninstalling for a scope would do, or wherever there is something of ours. The files go with the last entry
@@ -56,7 +42,10 @@ export function planUninstall(scope: Scope | undefined, situation: Situation): P
     folder: installation.folder,
     settings: removed.flatMap(({ change }) => change),
     earlier: [],
-    later: others.length > 0 ? kept : allFiles(installation, manifest, situation.env),
+    later: [
+      ...leftovers(installation.folder, targets),
+      ...(others.length > 0 ? kept : allFiles(installation, manifest, situation)),
+    ],
     events: [...new Set(removed.flatMap(({ events }) => events))],
     notes: [
       ...others.map((path) => `${path} still has entries, so the files stay; without --scope all of it goes`),
@@ -76,9 +65,9 @@ export function inboxLeft(dir: string): string[] {
 function allFiles(
   { folder, launcher, manifest: file }: ReturnType<typeof installationOf>,
   manifest: ReturnType<typeof readManifest>,
-  env: NodeJS.ProcessEnv,
+  situation: Situation,
 ) {
-  const command = manifest?.command ?? commandPath(env);
+  const command = manifest?.command ?? commandPath(situation.env);
   const files = manifest ? Object.keys(manifest.files) : [relative(folder, launcher), ...foundIn(folder)];
   const inside = [...files.map((name) => join(folder, name)), file].filter((path) => existsSync(path));
   const made = [...(manifest?.made ?? []), folder];
@@ -87,7 +76,7 @@ function allFiles(
       path,
       made.find((folder) => path.startsWith(`${folder}/`)),
     );
-  return [...(isOurCommand(command, launcher) ? [command] : []), ...inside].map(withFolders);
+  return [...(isOurCommand(command, launcher, situation) ? [command] : []), ...inside].map(withFolders);
 }
 
 /** What is ours in an installation without a manifest: bundles, which say so, and what they play. */
@@ -97,7 +86,10 @@ function foundIn(folder: string): string[] {
   return all.filter((name) => {
     const path = join(folder, name);
     if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
-    return name.startsWith("fixtures/") || /^\/\/ \S+ of ambient-signals \S+ as one file/m.test(readFileSync(path, "utf8"));
+    return (
+      name.startsWith("fixtures/") ||
+      /^\/\/ \S+ of ambient-signals \S+ as one file/m.test(readFileSync(path, "utf8"))
+    );
   });
 }
 

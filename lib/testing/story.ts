@@ -1,6 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { $ } from "zx";
 import { entryNamed, home as packageHome, runnerOf } from "../entries.ts";
 import { tempDirectory } from "./temp.ts";
 
@@ -23,6 +22,8 @@ export async function* story(): AsyncGenerator<StoryStep> {
   // Nothing of a session that this may run in.
   const outside = Object.entries(process.env).filter(([name]) => !/^(CLAUDE|HARN_)/.test(name));
   const env = { ...Object.fromEntries(outside), HARN_EXT_SIGNALS_DIR: join(home, "signals") };
+  // Not at the top: a scenario does without it.
+  const { $ } = await import("zx");
   const here = $({ cwd: home, env, quiet: true });
 
   const script = async (what: string, name: string, ...args: string[]): Promise<StoryStep> => {

@@ -1,0 +1,98 @@
+import { HOOK_TIMEOUT, type HookPoint } from "../claude-code.ts";
+import { SignalsError } from "../errors.ts";
+import { shellWord } from "../text.ts";
+import type { Change } from "./change.ts";
+import { installationOf, type Situation } from "./paths.ts";
+import { hookOf, inboxIn } from "./registered.ts";
+import {
+  addEntries,
+  type Before,
+  type Entry,
+  type Handler,
+  handlersOf,
+  parseSettings,
+  readSettings,
+  removeHandlers,
+} from "./settings-file.ts";
+
+/** An entry that is to be there. */
+export interface Wanted extends Entry {
+  hook: string;
+}
+
+function wantedEntries(points: readonly HookPoint[], launcher: string, dir: string | undefined): Wanted[] {
+  const flags = dir === undefined ? "" : ` --dir ${shellWord(dir)}`;
+  return points.map(({ event, hook }) => ({
+    event,
+    hook,
+    command: `${shellWord(launcher)} hooks/claude-code/${hook}${flags}`,
+    timeout: HOOK_TIMEOUT,
+  }));
+}
+
+/**
+ * The settings with an entry for each point. Entries of ours that are there stay as a person left them, and new ones
+ * are for the same inbox; with `dir`, an absolute path, all are for that one.
+ */
+export function planEntries(
+  path: string,
+  points: readonly HookPoint[],
+  dir: string | undefined,
+  known: Before | undefined,
+  situation: Situation,
+): { settings: Change[]; before: Before; wanted: Wanted[] } {
+  const { launcher } = installationOf(situation.env);
+  const isOurs = isInstalled(situation);
+  return reading(path, (was) => {
+    const ours = handlersIn(was).filter(isOurs);
+    const [inbox] = ours.flatMap(({ command }) => inboxIn(command, situation) ?? []);
+    const wanted = wantedEntries(points, launcher, dir ?? inbox);
+    /** The entry that a handler of ours is already. */
+    const entryOf = (handler: Handler) =>
+      wanted.find(
+        ({ event, hook, command }) =>
+          event === handler.event &&
+          hook === hookOf(handler, situation)?.hook &&
+          (dir === undefined || command === handler.command),
+      );
+    const there = ours.map(entryOf);
+    const left = removeHandlers(was, (handler) => isOurs(handler) && !entryOf(handler), known);
+    // What is known of a file that holds nothing of ours any more is of another time.
+    const { text, before } = addEntries(
+      left.text,
+      wanted.filter((entry) => !there.includes(entry)),
+      ours.length > 0 ? left.before : {},
+    );
+    return { settings: settingsChange(path, was, text), before, wanted };
+  });
+}
+
+/** Tells the handlers that run by our launcher. */
+export function isInstalled(situation: Situation): (handler: Handler) => boolean {
+  return (handler) => hookOf(handler, situation)?.kind === "installed";
+}
+
+export function handlersIn(text: string | undefined): Handler[] {
+  return handlersOf(parseSettings(text ?? ""));
+}
+
+/** Works on the text of a settings file; what is wrong with it is said with its path. */
+export function reading<T>(path: string, work: (text: string | undefined) => T): T {
+  try {
+    return work(readSettings(path));
+  } catch (error) {
+    if (!(error instanceof SignalsError)) throw error;
+    const text = `settings: ${path}: ${error.message}; nothing was changed, mend that first`;
+    throw new SignalsError(text, { cause: error });
+  }
+}
+
+/** None when the text is to stay. */
+export function settingsChange(
+  path: string,
+  was: string | undefined,
+  text: string | undefined,
+  upTo?: string,
+): Change[] {
+  return was === text ? [] : [{ path, was, text, mode: 0o644, upTo }];
+}
