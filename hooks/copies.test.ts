@@ -170,7 +170,7 @@ describe("a hook prints the same bytes", PARALLEL, () => {
     assert.deepEqual([code, stdout], [0, `${join(folder, "stop.mjs")}\n`], stderr);
     const licences = (file: string) =>
       /\n(\/\/ [\w@/-]+ [\d.]+\n\/\/\n[\s\S]*)/.exec(readFileSync(file, "utf8"))?.[1];
-    assert.match(licences(bundleOf(entry)) ?? "", /^\/\/ lockfile /);
+    assert.match(licences(bundleOf(entry)) ?? "", /^\/\/ ambient-signals [\s\S]*\n\/\/ lockfile /);
     assert.equal(licences(join(folder, "stop.mjs")), licences(bundleOf(entry)));
   });
 });
