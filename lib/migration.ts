@@ -28,8 +28,10 @@ function each(value: unknown, change: (item: Fields) => Fields): unknown {
 export function migrate(stored: unknown): unknown {
   let doc = stored as Fields;
   if (doc?.["schema"] !== SCHEMA) return stored;
-  for (let step = STEPS[Number(doc["version"])]; step; step = STEPS[Number(doc["version"])]) {
-    doc = { ...step(doc), version: Number(doc["version"]) + 1 };
+  for (;;) {
+    const version = doc["version"];
+    const step = typeof version === "number" && STEPS[version];
+    if (!step) return doc;
+    doc = { ...step(doc), version: Number(version) + 1 };
   }
-  return doc;
 }
