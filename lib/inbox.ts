@@ -11,7 +11,7 @@ import {
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Document, emptyDocument, findSession, type Policy, SCHEMA, VERSION } from "./document.ts";
-import { cannotWrite, codeOf, messageOf, SignalsError } from "./errors.ts";
+import { attempt, cannotWrite, codeOf, messageOf, SignalsError } from "./errors.ts";
 import { writeDurably } from "./file.ts";
 import { shed } from "./garbage.ts";
 import { readHeartbeats, sweepHeartbeats, writeHeartbeat } from "./heartbeat.ts";
@@ -55,9 +55,10 @@ export function inboxDirectory(dir?: string): string {
     throw new SignalsError(`HARN_EXT_SIGNALS_DIR: ${named}: is no absolute path; write it whole, without ~`);
   }
   if (named) return named;
-  // With an empty HOME every folder would get an inbox of its own.
-  if (!isAbsolute(homedir())) throw new SignalsError("HOME: is empty; set it, or name the inbox with --dir");
-  return join(homedir(), ".harn", "signals");
+  // With an empty HOME every folder would get an inbox of its own; and not every account has one.
+  const home = attempt(homedir) ?? "";
+  if (!isAbsolute(home)) throw new SignalsError("HOME: is empty; set it, or name the inbox with --dir");
+  return join(home, ".harn", "signals");
 }
 
 /**
@@ -73,10 +74,10 @@ export async function transact<T>(
 ): Promise<Result<T>> {
   checkDirectory(dir, { make: true });
   if (options.optimistic) {
-    const result = await attempt(dir, transaction, options, (run) => Promise.resolve(run()));
+    const result = await readAndApply(dir, transaction, options, (run) => Promise.resolve(run()));
     if (!result.changed) return finish(dir, transaction, result);
   }
-  const stored = await attempt(dir, transaction, options, (run) =>
+  const stored = await readAndApply(dir, transaction, options, (run) =>
     withLock(dir, (stage) => {
       const result = run();
       if (result !== "needs config" && result.changed) commit(dir, stage, result);
@@ -89,14 +90,14 @@ export async function transact<T>(
 /** The inbox as it would be now, for reading: nothing is written, and no lock is taken. */
 export async function look(dir: string): Promise<{ doc: Document; now: Time }> {
   checkDirectory(dir, { make: false });
-  return attempt(dir, {}, { onConfigFault: "throw" }, (run) => Promise.resolve(run()));
+  return readAndApply(dir, {}, { onConfigFault: "throw" }, (run) => Promise.resolve(run()));
 }
 
 /**
  * Reads and applies, reading config.toml only when its stamp is not the one the document knows. TOML and its
  * validation are loaded outside the lock, and only then.
  */
-async function attempt<T>(
+async function readAndApply<T>(
   dir: string,
   transaction: Transaction<T>,
   options: Options,

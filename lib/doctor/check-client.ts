@@ -3,6 +3,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { isAtLeast } from "../claude-code.ts";
 import { home } from "../entries.ts";
 import { attempt } from "../errors.ts";
+import { versionOf } from "../install/client-version.ts";
 import { installCommand } from "../install/install.ts";
 import { damagedFiles, readManifest } from "../install/manifest.ts";
 import { installationOf, sameFile } from "../install/paths.ts";
@@ -13,22 +14,31 @@ import { makeReadable } from "./check-store.ts";
 const LEAST_NODE = "20";
 
 /** Node: new enough, and the one that the launcher remembers still there. */
-export function checkNode({ env }: Place): Finding[] {
+export async function checkNode({ env }: Place): Promise<Finding[]> {
   const { node } = process.versions;
   const own = isAtLeast(node, LEAST_NODE)
     ? ok(`${node} runs this`)
     : fault(`${node} is too old: hooks need ${LEAST_NODE}`, "install a newer one: https://nodejs.org");
-  return [own, ...launchersNode(env)];
+  return [own, ...(await launchersNode(env))];
 }
 
-function launchersNode(env: NodeJS.ProcessEnv): Finding[] {
+async function launchersNode(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const remembered = manifestOf(env)["node"];
   if (typeof remembered !== "string" || isProgram(remembered)) return [];
   const other = onPath("node", env);
   const gone = `${remembered}, which hooks were installed with, is gone`;
-  return other
+  if (other === undefined)
+    return [
+      fault(`${gone}, and no node is on PATH: no hook runs`, "install node, then: signals install --yes"),
+    ];
+  return isAtLeast(await versionOf(other, env), LEAST_NODE)
     ? [noted(`${gone}; they run with ${other}, the one on PATH`, "signals install --yes")]
-    : [fault(`${gone}, and no node is on PATH: no hook runs`, "install node, then: signals install --yes")];
+    : [
+        fault(
+          `${gone}, and ${other}, the one on PATH, is not ${LEAST_NODE} or newer`,
+          "put one that is first on PATH, then: signals install --yes",
+        ),
+      ];
 }
 
 /** What was installed: all there, and as it was written. Nothing to say where nothing is. */
