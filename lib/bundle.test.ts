@@ -79,6 +79,11 @@ describe("the bundle of", PARALLEL, () => {
         const notice = text.slice(text.lastIndexOf(heading), -1).split("\n\n")[0];
         assert.match(notice ?? "", new RegExp(`^${heading}[^]*\\b(Copyright|License)\\b`), inside);
       }
+      // The first notice of all is our own, whole.
+      const licence = readFileSync(join(ROOT, "LICENSE"), "utf8").trim().split("\n");
+      const own = [`ambient-signals ${version}`, "", ...licence].map((line) => `// ${line}`.trimEnd());
+      const [, first] = /\n\n(\/\/ \S+ \d+\.\d+\.\d+\n\/\/\n[\s\S]*?)\n(?:\n|$)/.exec(text) ?? [];
+      assert.equal(first, own.join("\n"));
       const { code, stderr } = await run(process.execPath, ["--check", bundle(name)]);
       assert.deepEqual([code, stderr], [0, ""]);
     });

@@ -1,4 +1,4 @@
-import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fchmodSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { codeOf } from "./errors.ts";
 
 /** Writes a file that must not be there yet, and waits until the disk has it. Throws the system's error. */
@@ -24,15 +24,31 @@ export function temporaryOf(path: string): number | undefined {
  * Puts a file in the place of another, all or nothing: who reads meanwhile sees the one or the other, and after a
  * failure the old one is there and nothing is left over. Throws the system's error.
  */
-export function replaceFile(path: string, text: string, mode: number): void {
+export function replaceFile(path: string, text: string, mode: number, move = renameSync): void {
   const beside = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}.tmp`;
   try {
     writeDurably(beside, text, mode);
-    renameSync(beside, path);
+    move(beside, path);
   } catch (error) {
     rmSync(beside, { force: true });
     throw error;
   }
+}
+
+/**
+ * The same where none may be yet: of several processes at once one makes it, and the others' error is `EEXIST`. A file
+ * system that has no hard links cannot tell them apart.
+ */
+export function createFile(path: string, text: string, mode: number): void {
+  replaceFile(path, text, mode, (from, to) => {
+    try {
+      linkSync(from, String(to));
+    } catch (error) {
+      if (codeOf(error) === "EEXIST") throw error;
+      return renameSync(from, to);
+    }
+    rmSync(from);
+  });
 }
 
 /**

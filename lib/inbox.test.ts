@@ -25,7 +25,7 @@ import { look, type Options, type Result, readDocument, transact } from "./inbox
 import { fire, resolve } from "./lifecycle.ts";
 import type { CheckIn } from "./session.ts";
 import { structuralFault } from "./shape.ts";
-import { ROOT } from "./testing/process.ts";
+import { ROOT, runFile } from "./testing/process.ts";
 import {
   type FullReport,
   type Job,
@@ -620,6 +620,28 @@ describe("the directory", () => {
     assert.equal(await refusal(look(dir)), message);
     if (uid !== undefined) assert.deepEqual(readdirSync(dir), []);
   });
+
+  for (const named of ["rel", "./rel", "~/x"]) {
+    test(`that the environment names as ${named} is refused in one line, and nothing is made`, async () => {
+      const home = freshDir();
+      mkdirSync(home);
+      const options = { cwd: home, env: { HOME: home, HARN_EXT_SIGNALS_DIR: named } };
+      const event = { session_id: "s1", transcript_path: "/t.jsonl", cwd: home };
+      const stdin = JSON.stringify({ ...event, hook_event_name: "SessionStart", source: "startup" });
+      const [fired, listed, hook] = await Promise.all([
+        runFile("scripts/fire.mts", ["--summary", "x"], options),
+        runFile("scripts/list.mts", [], options),
+        runFile("hooks/claude-code/session-start.mts", [], { ...options, stdin }),
+      ]);
+      const says = `HARN_EXT_SIGNALS_DIR: ${named}: is no absolute path; write it whole, without ~`;
+      for (const { code, stdout, stderr } of [fired, listed])
+        assert.deepEqual([code, stdout, stderr], [1, "", `error: ${says}\n`]);
+      // A hook never ends badly; the person is told, and the model is not.
+      assert.equal(hook.code, 0);
+      assert.deepEqual(JSON.parse(hook.stdout), { systemMessage: `ambient-signals: ${says}` });
+      assert.deepEqual(readdirSync(home), []);
+    });
+  }
 
   test("that is a file is refused", async () => {
     const path = freshDir();

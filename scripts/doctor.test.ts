@@ -168,6 +168,7 @@ describe("signals doctor", () => {
       const ran = await place.doctor(...args);
       assert.equal(ran.code, code, `${args}\n${ran.stdout}${ran.stderr}`);
       assert.equal(ran.stderr, line === undefined ? "" : `error: ${line}\n`);
+      if (code === 1) assert.match(ran.stdout, /\n1 fault, \d+ notes?\n$/);
     }
     assert.ok(!existsSync(place.dir), "and made no directory");
   });
@@ -246,7 +247,7 @@ describe("signals doctor", () => {
         [join(root, "scripts/doctor.mjs"), "--json", "--dir", place.dir],
         {
           cwd: "/",
-          env: { ...place.env, HOME: "/nonexistent" },
+          env: { ...place.env, HOME: "/nonexistent", CLAUDE_CONFIG_DIR: place.home },
           stdio: ["ignore", "pipe", "pipe"],
           ...(uid !== undefined && { uid, gid: uid }),
         },
@@ -282,6 +283,16 @@ describe("signals doctor", () => {
       spawnSync("sh", ["-c", mend ?? ""]);
       assert.equal(only(await look(), name.replace(/\..*/, "")).status, "ok");
     }
+    const settings = join(place.home, "settings.json");
+    writeFileSync(settings, "{}");
+    own(settings);
+    chmodSync(settings, 0o000);
+    const unread = only(await look(), "settings");
+    assert.match(unread.found, /settings\.json: .*\bEACCES\b.*: the client passes it over$/);
+    assert.equal(unread.mend, `chmod 600 ${settings}`);
+    spawnSync("sh", ["-c", unread.mend ?? ""]);
+    assert.equal(only(await look(), "settings").status, "ok");
+
     if (uid === undefined) return;
     const file = join(place.dir, "inbox.json");
     chownSync(file, 0, 0);
@@ -425,15 +436,20 @@ describe("signals doctor --canary", () => {
     assert.equal(await place.tool(), "", "and hears no more of it");
   });
 
-  test("goes to the session that is named", async () => {
-    const place = new Place();
-    await place.start("named");
-    await place.start();
-    const { ended } = await place.canary("--session", "named");
-    assert.equal(await place.tool(), "");
-    assert.match(await place.tool("named"), /only a test/);
-    assert.match(only(await ended, "canary").found, /^named \(claude-code, /);
-  });
+  for (const [id, named] of [
+    ["named", "named"],
+    ["0dd5e551-7a1e-4c0d-9b1f-2f6c1d0a9e37", "0dd5e551"],
+  ] as const) {
+    test(`goes to the session that is named, as ${named}`, async () => {
+      const place = new Place();
+      await place.start(id);
+      await place.start();
+      const { ended } = await place.canary("--session", named);
+      assert.equal(await place.tool(), "");
+      assert.match(await place.tool(id), /only a test/);
+      assert.match(only(await ended, "canary").found, new RegExp(`^${named} \\(claude-code, `));
+    });
+  }
 
   test("that comes to no safe point in time is withdrawn, and never told", async () => {
     const place = new Place();

@@ -206,6 +206,28 @@ describe("fire.mts", PARALLEL, () => {
     assert.deepEqual([code, stdout], [0, "fired k#2 and expired at once: its session has ended\n"]);
   });
 
+  test("takes a session by the digits that people are shown, and says of one that is not registered", async () => {
+    const { api, dir, fire, doc } = place();
+    const ids = ["5e551014-7a1e-4c0d-9b1f-2f6c1d0a9e37", "5e55ffff-7a1e-4c0d-9b1f-2f6c1d0a9e37"];
+    for (const id of ids) await register(dir, id, api);
+    const named = await fire(["--key", "k", "--summary", "x", "--session", "5e551014"]);
+    assert.deepEqual([named.code, named.stderr], [0, ""]);
+    assert.match(named.stdout, /^fired k#1 -> 5e551014 \(claude-code, api\): /);
+    assert.deepEqual(signal(doc(), "k").hints, { session: ids[0] });
+
+    const before = JSON.stringify(doc().signals);
+    const unclear = await fire(["--key", "l", "--summary", "x", "--session", "5e55"]);
+    const says = `error: session: 5e55: could be any of ${ids.join(", ")}; write more of it\n`;
+    assert.deepEqual([unclear.code, unclear.stdout, unclear.stderr], [1, "", says]);
+    assert.equal(JSON.stringify(doc().signals), before, "nothing was stored");
+
+    const unknown = await fire(["--key", "l", "--summary", "x", "--session", "5e551015"]);
+    const note = "--session: 5e551015: is not registered; signals sessions lists those that are\n";
+    assert.deepEqual([unknown.code, unknown.stderr], [0, note]);
+    assert.match(unknown.stdout, /^fired l#1 /);
+    assert.deepEqual(signal(doc(), "l").hints, { session: "5e551015" });
+  });
+
   test("tells a producer that the inbox is full, and keeps what is there", async () => {
     const { dir, fire, doc } = place();
     mkdirSync(dir, { mode: 0o700 });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -16,6 +17,7 @@ import {
 } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { writeBundles } from "../lib/bundle.ts";
 import { ROOT, type Run, run, runFile, tempDirectory } from "../lib/testing/process.ts";
 
@@ -32,6 +34,7 @@ class Machine {
   readonly home = join(realpathSync(tempDirectory("install")), "ada lovelace");
   readonly project = join(this.home, "api");
   readonly path = tempDirectory("path");
+  cwd = this.project;
   env: Record<string, string> = {};
 
   constructor(version: string | undefined = "2.1.332") {
@@ -68,8 +71,9 @@ class Machine {
   }
 
   get #options() {
-    const PATH = [this.path, this.at(".local/bin"), "/usr/bin", "/bin"].join(delimiter);
-    return { cwd: this.project, env: { HOME: this.home, PATH, ...this.env } };
+    const folders = [this.path, this.at(".local/bin"), dirname(process.execPath), "/usr/bin", "/bin"];
+    const PATH = folders.join(delimiter);
+    return { cwd: this.cwd, env: { HOME: this.home, PATH, ...this.env } };
   }
 
   /** Runs a script's bundle: from the package, or from where it was installed. */
@@ -78,6 +82,11 @@ class Machine {
       ...this.#options,
       stdin,
     });
+  }
+
+  /** Runs a command as a person types it. */
+  sh(command: string): Promise<Run> {
+    return run("/bin/sh", ["-c", command], this.#options);
   }
 
   runFromSource(name: string, args: readonly string[]): Promise<Run> {
@@ -114,6 +123,10 @@ class Machine {
       groups.flatMap((group) => group.hooks.map(({ command }) => command)),
     ]);
     return Object.fromEntries(commands);
+  }
+
+  get manifest() {
+    return JSON.parse(this.read(`${DATA}/installed.json`) ?? "");
   }
 
   launch(entry: string): string {
@@ -189,6 +202,8 @@ describe("installing and uninstalling", { concurrency: 4 }, () => {
     const data = machine.at(DATA);
     const again = await machine.run("install", ["--yes"], "", data);
     assert.match(again.stdout, /^nothing to do: /m, again.stderr);
+    const update = `node ${BUNDLES}/scripts/install.mjs --yes`;
+    assert.equal(again.stderr, `note: this is what is installed; to update it, run: ${update}\n`);
     assert.deepEqual(machine.files(), after);
     const gone = await machine.run("uninstall", ["--yes"], "", data);
     assert.equal(gone.code, 0, gone.stderr);
@@ -444,7 +459,10 @@ describe("the settings file", { concurrency: 4 }, () => {
     machine.write(SETTINGS, '{\n  "model": "opus"\n}\n');
     await machine.install();
     rmSync(machine.at(`${DATA}/installed.json`));
-    await machine.uninstall();
+    const alone = join(tempDirectory("alone"), "uninstall.mjs");
+    copyFileSync(join(BUNDLES, "scripts/uninstall.mjs"), alone);
+    const gone = await machine.sh(`node ${alone} --yes`);
+    assert.deepEqual([gone.code, gone.stderr], [0, ""]);
     assert.deepEqual(machine.files(), { [SETTINGS]: '{\n  "model": "opus"\n}\n' });
   });
 });
@@ -512,6 +530,19 @@ describe("installing again", { concurrency: 4 }, () => {
     await machine.install();
     await machine.install("--dir", "an inbox");
     for (const [event, commands] of Object.entries(machine.commands())) {
+      assert.equal(commands.length, 1, event);
+      assert.ok(commands[0]?.endsWith(` --dir '${machine.project}/an inbox'`), commands[0]);
+    }
+  });
+
+  test("without --dir stays with the inbox that it was told of, at events that are new to it too", async () => {
+    const machine = new Machine("2.0.1");
+    await machine.install("--dir", "an inbox");
+    machine.client("2.1.332");
+    await machine.install();
+    const all = Object.entries(machine.commands()).filter(([, { length }]) => length > 0);
+    assert.deepEqual(all.map(([event]) => event).sort(), [...EVENTS].sort());
+    for (const [event, commands] of all) {
       assert.equal(commands.length, 1, event);
       assert.ok(commands[0]?.endsWith(` --dir '${machine.project}/an inbox'`), commands[0]);
     }
@@ -585,10 +616,183 @@ syncBuiltinESMExports();
         assert.equal(code, 0, stderr);
         assert.deepEqual(Object.keys(machine.commands()), end);
       }
-      const left = Object.entries(machine.files()).filter(([file]) => !file.endsWith(".tmp"));
-      assert.deepEqual(left, [[SETTINGS, "{}\n"]]);
+      assert.deepEqual(machine.files(), { [SETTINGS]: "{}\n" });
     });
   }
+});
+
+test("what a dead process left half-written is swept up, and what a living one is writing is not", async () => {
+  const machine = new Machine();
+  machine.write("dotfiles/claude.json", "{}\n");
+  mkdirSync(machine.at(".claude"));
+  symlinkSync("../dotfiles/claude.json", machine.at(SETTINGS));
+  const start = machine.files();
+  const halves = (pid: number | undefined) =>
+    [`${DATA}/scripts/list.mjs`, `${DATA}/installed.json`, "dotfiles/claude.json"].map((path) => {
+      machine.write(`${path}.${pid}.x1y2z3.tmp`, "half");
+      return `${path}.${pid}.x1y2z3.tmp`;
+    });
+  const living = halves(process.pid);
+  for (const verb of ["install", "install", "uninstall"] as const) {
+    const dead = halves(spawnSync("true").pid);
+    await machine[verb]();
+    const files = Object.keys(machine.files());
+    for (const path of dead) assert.ok(!files.includes(path), `${verb}: ${path}`);
+    for (const path of living) assert.ok(files.includes(path), `${verb}: ${path}`);
+  }
+  for (const path of living) rmSync(machine.at(path));
+  assert.deepEqual(machine.files(), start);
+});
+
+describe("an installation that is not whole", { concurrency: 2 }, () => {
+  const damage: [what: string, hurt: (file: string) => void][] = [
+    ["lost a file", (file) => rmSync(file)],
+    ["has a changed file", (file) => writeFileSync(file, "// changed\n")],
+  ];
+  for (const [what, hurt] of damage) {
+    test(`since it ${what} does not install itself again, and the command that it names mends it`, async () => {
+      const machine = new Machine();
+      await machine.install();
+      const whole = machine.files();
+      const file = machine.at(`${DATA}/scripts/list.mjs`);
+      hurt(file);
+      const hurtFiles = machine.files();
+      const { again } = machine.manifest;
+      assert.equal((await machine.sh("signals doctor")).code, 1);
+      const { code, stderr } = await machine.sh(`${machine.launch("scripts/install")} --yes`);
+      const says = `installation: ${file}: is gone, or not as it was written; run: ${again}`;
+      assert.deepEqual([code, stderr], [1, `error: ${says}\n`]);
+      assert.deepEqual(machine.files(), hurtFiles);
+
+      const mended = await machine.sh(again);
+      assert.equal(mended.code, 0, mended.stderr);
+      assert.deepEqual(machine.files(), whole);
+      const doctor = await machine.sh("signals doctor");
+      assert.equal(doctor.code, 0, doctor.stdout);
+    });
+  }
+
+  test("without its launcher says so in one line where signals is typed", async () => {
+    const machine = new Machine();
+    await machine.install();
+    rmSync(machine.at(`${DATA}/launch`));
+    const { code, stdout, stderr } = await machine.sh("signals list");
+    assert.deepEqual([code, stdout], [127, ""]);
+    assert.match(stderr, /^error: signals: \/[^\n]*\/launch is gone; install again: [^\n]+\n$/);
+  });
+});
+
+describe("at once", () => {
+  const cases: [what: string, scopes: string[]][] = [
+    ["three scopes", ["user", "project", "local"]],
+    ["the same six times", Array(6).fill("user")],
+  ];
+  for (const [what, scopes] of cases) {
+    test(`${what}: each is done or says that something was changed meanwhile, and one uninstall takes all back`, async () => {
+      const machine = new Machine();
+      machine.write(SETTINGS, '{\n  "model": "opus"\n}\n');
+      machine.write("api/.claude/settings.local.json", "");
+      const start = machine.files();
+      const runs = await Promise.all(
+        scopes.map((scope) => machine.run("install", ["--yes", "--scope", scope])),
+      );
+      for (const [i, { code, stderr }] of runs.entries()) {
+        if (code === 0) continue;
+        assert.match(stderr, /^error: [^\n]*: was changed meanwhile, and is left as it is; run this again$/m);
+        await machine.install("--scope", scopes[i] ?? "");
+      }
+      assert.equal((await machine.sh("signals doctor")).code, 0);
+      await machine.uninstall();
+      assert.deepEqual(machine.files(), start);
+    });
+  }
+});
+
+test("one that was planned before another was done does not forget the other", async () => {
+  const machine = new Machine();
+  const [asked, go] = [machine.at("asked"), machine.at("go")];
+  const slow = `#!/bin/sh\n: > '${asked}'\nwhile [ ! -e '${go}' ]; do sleep 0.02; done\necho 2.1.332\n`;
+  const folder = tempDirectory("slow");
+  writeFileSync(join(folder, "claude"), slow, { mode: 0o755 });
+  machine.env = { PATH: [folder, "/usr/bin", "/bin"].join(delimiter) };
+  const late = machine.run("install", ["--yes", "--scope", "project"]);
+  while (!existsSync(asked)) await sleep(10);
+  machine.env = {};
+  await machine.install();
+  const { manifest } = machine;
+  writeFileSync(go, "");
+  const { code, stderr } = await late;
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^error: .*\/installed\.json: was changed meanwhile, and is left as it is; run this again$/m,
+  );
+  assert.deepEqual(machine.manifest, manifest);
+  assert.equal(machine.read("api/.claude/settings.json"), undefined);
+});
+
+describe("wherever it is run", { concurrency: 4 }, () => {
+  test("the project's settings in the home directory are the user's", async () => {
+    const machine = new Machine();
+    machine.cwd = machine.home;
+    const { stdout, stderr } = await machine.install("--scope", "project", "--json");
+    assert.equal(JSON.parse(stdout).scope, "user", stderr);
+    assert.deepEqual(JSON.parse(stdout).notes, []);
+    assert.deepEqual(
+      Object.values(machine.manifest.settings).map((one) => Object(one).scope),
+      ["user"],
+    );
+    await machine.uninstall("--scope", "user");
+    assert.deepEqual(machine.files(), {});
+  });
+
+  test("a home directory by another path has the same command and the same hooks", async () => {
+    const machine = new Machine();
+    await machine.install();
+    const settings = machine.read(SETTINGS);
+    const link = join(tempDirectory("link"), "ada");
+    symlinkSync(machine.home, link);
+    machine.env = { HOME: link, PATH: [machine.path, join(link, ".local/bin")].join(delimiter) };
+    const { stderr } = await machine.install();
+    assert.equal(stderr, "", "the command is ours");
+    assert.equal(machine.read(SETTINGS), settings);
+    await machine.uninstall();
+    assert.deepEqual(machine.files(), {});
+  });
+
+  test("hooks of an installation elsewhere are named with the command that takes them back", async () => {
+    const machine = new Machine();
+    machine.env = { XDG_DATA_HOME: machine.at("my data") };
+    await machine.install();
+    machine.env = {};
+    const { stderr } = await machine.install();
+    const notes = [...stderr.matchAll(/^note: .* runs \S+ as well \(.*\); run: (.*)$/gm)];
+    const back = [...new Set(notes.map(([, command = ""]) => command))];
+    const data = machine.at("my data");
+    assert.deepEqual(back, [`XDG_DATA_HOME='${data}' '${data}/ambient-signals/launch' scripts/uninstall`]);
+    assert.equal(notes.length, EVENTS.length);
+    const gone = await machine.sh(`${back[0]} --yes`);
+    assert.equal(gone.code, 0, gone.stderr);
+    assert.equal(existsSync(data), false);
+    for (const [event, commands] of Object.entries(machine.commands()))
+      assert.equal(commands.length, 1, event);
+    assert.equal((await machine.install()).stderr, "");
+    await machine.uninstall();
+    assert.deepEqual(Object.keys(machine.files()), [SETTINGS], "with lists that others had been in");
+    assert.deepEqual(Object.values(machine.commands()).flat(), []);
+  });
+
+  test("a directory that was removed keeps nobody from looking", async () => {
+    const machine = new Machine();
+    await machine.install();
+    for (const command of ["install --dry-run", "uninstall --dry-run", "doctor"]) {
+      const { code, stdout, stderr } = await machine.sh(
+        `mkdir ../gone && cd ../gone && rmdir ../gone && signals ${command}`,
+      );
+      assert.equal(code, 0, `${command}: ${stdout}${stderr}`);
+      assert.doesNotMatch(`${stdout}${stderr}`, /error|did not work/, command);
+    }
+  });
 });
 
 test("a list of files that leads elsewhere is not believed", async () => {

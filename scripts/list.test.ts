@@ -78,6 +78,27 @@ test("signals are listed with where their news stands, and the flags choose amon
   assert.deepEqual(ada, ["quiet", "told", "owed"]);
 });
 
+test("a session is named by the digits that people are shown, for what is pending too", async () => {
+  const dir = join(tempDirectory("list"), "signals");
+  const ids = ["5e551014-7a1e-4c0d-9b1f-2f6c1d0a9e37", "5e55ffff-7a1e-4c0d-9b1f-2f6c1d0a9e37"];
+  for (const id of ids) {
+    const checkIn = { id, harness: "claude-code", cwd: "/src", registers: true, subagent: false };
+    await transact(dir, { checkIn }, THROW);
+    await fireIn(dir, `for ${id}`, { "no-hint": true, session: id });
+  }
+  await Promise.all(
+    ["list", "pending"].map(async (name) => {
+      const ask = (session: string) =>
+        runFile(`scripts/${name}.mts`, ["--dir", dir, "--json", "--session", session]);
+      const [named, unclear] = await Promise.all([ask("5e551014"), ask("5e55")]);
+      const keys = (JSON.parse(named.stdout) as SignalView[]).map(({ key }) => key);
+      assert.deepEqual([named.code, keys, named.stderr], [0, [`for ${ids[0]}`], ""], name);
+      const says = `error: session: 5e55: could be any of ${ids.join(", ")}; write more of it\n`;
+      assert.deepEqual([unclear.code, unclear.stdout, unclear.stderr], [1, "", says], name);
+    }),
+  );
+});
+
 test("the inbox is the one of --dir, else of the environment, else of the home directory", async () => {
   const home = tempDirectory("list");
   const [given, named, usual] = [join(home, "a"), join(home, "b"), join(home, ".harn", "signals")];

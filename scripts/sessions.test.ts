@@ -66,7 +66,18 @@ test("sessions are added, listed and ended by hand, and what waited for one goes
   const change = (doc: Document, now: string) => fire(doc, fireReport(report, now), now);
   await transact(dir, { change }, { onConfigFault: "throw" });
   assert.equal(findSignal(doc(), "ci:main")?.assigned?.session, id);
-  const ended = await sessions("--end", id, "-v");
+  // A second one, so that the digits that people are shown are not enough.
+  const twin = "5e551014-0000-4c0d-9b1f-2f6c1d0a9e37";
+  await sessions("--register", twin, "--harness", "codex", "--cwd", home);
+  const unclear = await sessions("--end", "5e551014");
+  assert.deepEqual([unclear.code, unclear.stdout], [1, ""]);
+  assert.equal(
+    unclear.stderr,
+    `error: session: 5e551014: could be any of ${id}, ${twin}; write more of it\n`,
+  );
+  assert.equal((await sessions("--end", "5e551014-0")).code, 0);
+  assert.equal(findSession(doc(), twin), undefined);
+  const ended = await sessions("--end", "5e551014", "-v");
   assert.match(
     ended.stdout,
     /^idle ada [^\n]*, last seen \d{4}-\d\d-\d\d [\d:]+ \S+\n$/,

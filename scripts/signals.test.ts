@@ -45,6 +45,16 @@ describe("signals alone", PARALLEL, () => {
     }
   });
 
+  test("is what help alone is too, and help VERB is the help of that script", async () => {
+    const words = ["help", "help fire", "fire --help", "help frie"].map((text) => text.split(" "));
+    const [list, alone, fire, own, wrong] = await Promise.all([[], ...words].map((args) => signals(args)));
+    assert.deepEqual(alone, list);
+    assert.match(own?.stdout ?? "", /^Fires a signal: /);
+    assert.deepEqual(fire, own);
+    const says = "error: VERB: frie: there is no such command; did you mean fire?\n";
+    assert.deepEqual([wrong?.code, wrong?.stdout, wrong?.stderr], [2, "", says]);
+  });
+
   test("prints them as one array with --json", async () => {
     const { code, stdout, stderr } = await signals(["--json"]);
     assert.deepEqual([code, JSON.parse(stdout), stderr], [0, LISTED, ""]);

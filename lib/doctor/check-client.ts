@@ -1,13 +1,14 @@
 import { accessSync, constants, readFileSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { isAtLeast } from "../claude-code.ts";
 import { home } from "../entries.ts";
 import { attempt } from "../errors.ts";
 import { versionOf } from "../install/client-version.ts";
-import { installCommand } from "../install/install.ts";
-import { damagedFiles, readManifest } from "../install/manifest.ts";
-import { installationOf, sameFile } from "../install/paths.ts";
+import { installCommand, scopeFlag } from "../install/install.ts";
+import { damagedFiles, type Manifest, readManifest } from "../install/manifest.ts";
+import { installationOf, type Scope, sameFile } from "../install/paths.ts";
 import { registeredHooks } from "../install/registered.ts";
+import { shellWord } from "../text.ts";
 import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
 import { makeReadable } from "./check-store.ts";
 
@@ -49,16 +50,28 @@ export function checkInstallation({ env }: Place): Finding[] {
   const damaged = damagedFiles(folder, manifest);
   const [first = "", ...more] = damaged;
   if (damaged.length === 0) return [ok(`${manifest.version}, in ${folder}`)];
-  const which = more.length > 0 ? `${first} and ${more.length} more are` : `${first} is`;
-  return [fault(`in ${folder}, ${which} gone, or not as it was written`, againOf(env))];
+  const which =
+    more.length > 0
+      ? `${first} and ${more.length} more are gone, or not as they were written`
+      : `${first} is gone, or not as it was written`;
+  return [fault(`in ${folder}, ${which}`, mendFor(manifest, env))];
 }
 
-/** How to install once more: from this copy, or from where it came when it is the installed one. */
-export function againOf(env: NodeJS.ProcessEnv): string {
+/** Installs again where it was installed, so that nothing is registered elsewhere. */
+function mendFor(manifest: Manifest, env: NodeJS.ProcessEnv): string {
+  const all = Object.entries(manifest.settings);
+  const [path, { scope }] = all.find(([, { scope }]) => scope === "user") ??
+    all[0] ?? ["", { scope: "user" }];
+  const project = scope === "user" ? "" : `cd ${shellWord(dirname(dirname(path)))} && `;
+  return `${project}${againOf({ env }, scope)}`;
+}
+
+/** How to install once more for a scope: from this copy, or from where it came when it is the installed one. */
+export function againOf({ env }: Pick<Place, "env">, scope: Scope): string {
   const { folder, manifest } = installationOf(env);
   const isInstalled = attempt(() => sameFile(home(), folder)) ?? true;
   const again = isInstalled ? readManifest(manifest)?.again : installCommand();
-  return again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes";
+  return `${again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes"}${scopeFlag(scope)}`;
 }
 
 /** What the installation says of itself; nothing when there is none, or none that can be read. */

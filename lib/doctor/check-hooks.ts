@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 
 import { hookPoints, isAtLeast, pointsOf } from "../claude-code.ts";
 import { packageVersion } from "../header.ts";
+import { scopeFlag } from "../install/install.ts";
 import { installationOf } from "../install/paths.ts";
 import {
   hookOf,
@@ -82,7 +83,9 @@ function brokenHooks({ hooks, plugins, env }: Scene): Finding[] {
   const { launcher } = installationOf(env);
   const [installed] = hooks.filter(({ kind }) => kind === "installed");
   if (installed && !isProgram(launcher)) {
-    return [fault(`${launcher}, which is to run the hooks, is not there or no program`, againOf(env))];
+    return [
+      fault(`${launcher}, which is to run the hooks, is not there or no program`, again(installed, env)),
+    ];
   }
   const lost = hooks.filter(({ kind, version }) => kind !== "copy" && version === undefined);
   const unseen = plugins.filter(({ path }) => path === undefined);
@@ -92,7 +95,7 @@ function brokenHooks({ hooks, plugins, env }: Scene): Finding[] {
   return [
     ...byFile(lost).map((group) => {
       const names = group.map(({ hook }) => hook).join(", ");
-      const mend = group[0].kind === "installed" ? againOf(env) : remove(group);
+      const mend = group[0].kind === "installed" ? again(group[0], env) : remove(group);
       return fault(`${group[0].file} runs ${names}, of which there is no file`, mend);
     }),
     ...empty.map(({ id, path }) =>
@@ -184,7 +187,7 @@ function otherVersions(scene: Scene): Finding[] {
     if (!isOlder) return noted(found, "update this copy of ambient-signals");
     const id = pluginOf(group[0], scene);
     const copies = `copy again: ${group.map(({ hook }) => `signals copy ${hook} FOLDER`).join("; ")}`;
-    const other = group[0].kind === "installed" ? againOf(scene.env) : remove(group);
+    const other = group[0].kind === "installed" ? again(group[0], scene.env) : remove(group);
     return noted(found, id ? `claude plugin update ${id}` : group[0].kind === "copy" ? copies : other);
   });
 }
@@ -222,9 +225,14 @@ function mendOf(group: Group): string {
   return group[0].kind === "installed" ? install(group[0]) : remove(group);
 }
 
-/** Installs once more, where and for which inbox this entry was. */
+/** Installs once more for the scope of this entry; its inbox stays. */
 function install({ from }: Registered): string {
-  return `signals install --yes${from === "user" ? "" : ` --scope ${from}`}`;
+  return `signals install --yes${from === "plugin" ? "" : scopeFlag(from)}`;
+}
+
+/** The same when what is installed cannot do that any more. */
+function again({ from }: Registered, env: NodeJS.ProcessEnv): string {
+  return againOf({ env }, from === "plugin" ? "user" : from);
 }
 
 function remove(group: Group): string {

@@ -27,7 +27,7 @@ import { registerByHand } from "../registry.ts";
 import { ROOT, run, tempDirectory } from "../testing/process.ts";
 import { plus, timeOf } from "../time.ts";
 import type { Finding, Place } from "./check-finding.ts";
-import { examine } from "./doctor.ts";
+import { examine, verdict } from "./doctor.ts";
 
 let bundles: string;
 before(async () => {
@@ -317,7 +317,7 @@ const CASES: Case[] = [
         at: plus(now, -2 * 3_600_000 - 1),
         hook,
         session: "ada",
-        message: "ambient-signals: inbox: busy",
+        message: "ambient-signals: inbox: busy; chmod 700 /what/was/done/by/now; then again",
       });
     },
     status: "note",
@@ -467,7 +467,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => rmSync(installed(patient, "launch")),
     status: "fault",
     found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
-    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
+    mend: /^\/.*\/\.bin\/tsx \/.*\/scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",
@@ -475,7 +475,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => chmodSync(installed(patient, "launch"), 0o644),
     status: "fault",
     found: /^\/.*\/launch, which is to run the hooks, is not there or no program$/,
-    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
+    mend: /^\/.*\/\.bin\/tsx \/.*\/scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",
@@ -485,7 +485,7 @@ const HOOK_CASES: Case[] = [
     },
     status: "fault",
     found: /^\/.*settings\.json runs stop, session-end, of which there is no file$/,
-    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
+    mend: /^\/.*\/\.bin\/tsx \/.*\/scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",
@@ -503,7 +503,7 @@ const HOOK_CASES: Case[] = [
     arrange: (patient) => reversion(patient, "0.0.9"),
     status: "note",
     found: /^the hooks of \/.*settings\.json are of 0\.0\.9, older than this, \d/,
-    mend: /^cd \/.* && npx tsx scripts\/install\.mts --yes$/,
+    mend: /^\/.*\/\.bin\/tsx \/.*\/scripts\/install\.mts --yes$/,
   },
   {
     check: "hooks",
@@ -523,6 +523,38 @@ const HOOK_CASES: Case[] = [
       /^the hooks of \/.*settings\.json work on the inbox in \/tmp\/an other, and this one is in \/.*\/signals$/,
     mend: /^signals doctor --dir '\/tmp\/an other'$/,
     bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are a copy for each call beside one for batches",
+    arrange: async (patient) => {
+      await patient.sh("signals copy post-tool-use .");
+      const command = `node '${patient.project}/post-tool-use.mjs'`;
+      editJson(settingsOf(patient, "project"), () => entry("PostToolUse", command));
+    },
+    status: "note",
+    found:
+      /^PostToolUse in \/.*\/project\/\.claude\/settings\.json run at each tool call; PostToolBatch would run once/,
+    mend: /^take these entries out of \/.*\/project\/\.claude\/settings\.json: line 6$/,
+    bySentence: true,
+  },
+  {
+    check: "installation",
+    when: "lost files",
+    arrange: (patient) => {
+      for (const name of ["list", "show", "ack"]) rmSync(installed(patient, `scripts/${name}.mjs`));
+    },
+    status: "fault",
+    found: /^in \/.*\/ambient-signals, scripts\/ack\.mjs and 2 more are gone, or not as they were written$/,
+    mend: /^\/.*\/\.bin\/tsx \/.*\/scripts\/install\.mts --yes$/,
+  },
+  {
+    check: "installation",
+    when: "has a changed file",
+    arrange: (patient) => writeFileSync(installed(patient, "hooks/claude-code/stop.mjs"), "// changed\n"),
+    status: "fault",
+    found: /^in \/.*\/ambient-signals, hooks\/claude-code\/stop\.mjs is gone, or not as it was written$/,
+    mend: /^\/.*\/\.bin\/tsx \/.*\/scripts\/install\.mts --yes$/,
   },
   {
     check: "settings",
@@ -550,6 +582,19 @@ const HOOK_CASES: Case[] = [
     found:
       /^\/gone\/node, which hooks were installed with, is gone; they run with \/.*\/node, the one on PATH$/,
     mend: /^signals install --yes$/,
+  },
+  {
+    check: "node",
+    when: "is gone, and that on PATH is too old",
+    arrange: (patient) => {
+      editJson(installed(patient, "installed.json"), () => ({ node: "/gone/node" }));
+      writeFileSync(join(patient.bin, "node"), "#!/bin/sh\necho v18.20.0\n", { mode: 0o755 });
+      patient.env["PATH"] = `${patient.bin}:${patient.env["PATH"]}`;
+    },
+    status: "fault",
+    found: /^\/gone\/node, .* is gone, and \/.*\/node, the one on PATH, is not 20 or newer$/,
+    mend: /^put one that is first on PATH, then: signals install --yes$/,
+    bySentence: true,
   },
   {
     check: "node",
@@ -645,6 +690,26 @@ test("one copied hook, the same entry in two files, and a plugin alone are no fa
   assert.deepEqual(await plugged.look("hooks"), [
     { status: "ok", found: "6 hooks, at every safe point, each once" },
   ]);
+});
+
+test("where no client is found, hooks at each batch of calls are not missing at each call", async () => {
+  const patient = new Patient(".harn/signals");
+  await patient.sh("signals install --yes");
+  const [well] = await patient.look("hooks");
+  rmSync(join(patient.bin, "claude"));
+  patient.client = undefined;
+  assert.deepEqual(await patient.look("hooks"), [well]);
+  assert.equal(well?.status, "ok");
+});
+
+test("what all checks come to is said in numbers", () => {
+  const cases: [statuses: Finding["status"][], said: string][] = [
+    [["ok"], "no fault, 0 notes"],
+    [["ok", "note", "fault"], "1 fault, 1 note"],
+    [["fault", "note", "fault", "note"], "2 faults, 2 notes"],
+  ];
+  for (const [statuses, said] of cases)
+    assert.equal(verdict(statuses.map((status) => ({ check: "x", status, found: "y" }))), said);
 });
 
 test("the client's version is what it says itself, if it does in time", async () => {

@@ -12,7 +12,7 @@ import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { structuredPatch } from "diff";
 import { codeOf, messageOf, SignalsError } from "../errors.ts";
-import { replaceFile } from "../file.ts";
+import { createFile, replaceFile } from "../file.ts";
 import { clean } from "../text.ts";
 import { realPath } from "./paths.ts";
 import { readSettings } from "./settings-file.ts";
@@ -82,22 +82,39 @@ export function requireUnchanged({ path, was, text }: Change): void {
   }
 }
 
-/** Writes or removes a file. Throws `SignalsError` that names it. */
-export function makeChange({ path, text, mode, upTo }: Change): void {
+/**
+ * Writes or removes a file. Throws `SignalsError` that names it, also for a new one that somebody else was faster to
+ * make: what that installation has noted of itself must not be lost.
+ */
+export function makeChange(change: Change): void {
+  const { path, was, text, mode, upTo } = change;
   try {
     if (text === undefined) {
       rmSync(path, { force: true });
       removeEmpty(dirname(path), upTo);
     } else {
       mkdirSync(dirname(path), { recursive: true });
+      if (was === undefined && isCreated(path, text, mode)) return;
+      if (was === undefined) requireUnchanged(change);
       replaceFile(path, text, mode);
     }
   } catch (error) {
+    if (error instanceof SignalsError) throw error;
     const done = text === undefined ? "removed" : "written";
     throw new SignalsError(
       `${path}: cannot be ${done} (${codeOf(error) ?? messageOf(error)}); mend that, and run this again`,
       { cause: error },
     );
+  }
+}
+
+function isCreated(path: string, text: string, mode: number): boolean {
+  try {
+    createFile(path, text, mode);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
   }
 }
 

@@ -12,6 +12,7 @@ import { damagedFiles, hashOf, type Manifest, manifestText, readManifest, record
 import { installationOf, realPath, type Scope, type Situation, sameFile, settingsPath } from "./paths.ts";
 import type { Plan } from "./plan.ts";
 import { type Plugin, type Registered, registeredHooks, wordsOf } from "./registered.ts";
+import { readSettings } from "./settings-file.ts";
 import { planEntries, type Wanted } from "./settings-plan.ts";
 
 /** What is still off after an installation, and the command for each: its last lines. */
@@ -33,11 +34,13 @@ export async function planInstall(
   const { folder, launcher, manifest: file } = installationOf(env);
   const registered = registeredHooks(situation);
   refusePlugin(registered.plugins);
+  // First of all: another installation may note something of itself from here on.
+  const was = readSettings(file);
   const earlier = readManifest(file);
   const isOwnSource = sameFile(home(), folder);
-  if (earlier && isOwnSource) requireWhole(folder, earlier);
-
   const scope = scopeOf(wantedScope, situation);
+  if (earlier && isOwnSource) requireWhole(folder, earlier, scope);
+
   // A shell that does not find the client is no reason to do without what it knows.
   const client = (await clientVersion(env)) ?? earlier?.client;
   const points = hookPoints(client);
@@ -68,7 +71,8 @@ export async function planInstall(
     },
   };
   const stale = Object.entries(earlier?.files ?? {}).filter(([name]) => !(name in manifest.files));
-  const kept = (what: Manifest) => fileChange(file, manifestText(what), 0o644);
+  const kept = (what: Manifest) =>
+    manifestText(what) === was ? [] : [{ path: file, was, text: manifestText(what), mode: 0o644 }];
   return {
     scope,
     folder,
@@ -90,7 +94,9 @@ export async function planInstall(
       ...registered.files.flatMap(({ path, hooksOff }) => (hooksOff ? [`${path}: ${HOOKS_OFF}`] : [])),
       ...registered.hooks.filter((hook) => !isOne(hook, path, wanted)).map((hook) => twice(hook, situation)),
       ...(scope === "project" ? [PROJECT] : []),
-      ...(earlier && isOwnSource ? [`this is what is installed; to update it, run: ${earlier.again}`] : []),
+      ...(earlier && isOwnSource
+        ? [`this is what is installed; to update it, run: ${earlier.again}${scopeFlag(scope)}`]
+        : []),
       ...command.notes,
     ],
   };
@@ -99,7 +105,7 @@ export async function planInstall(
 function refusePlugin([plugin]: readonly Plugin[]): void {
   if (plugin === undefined) return;
   const { id, scope } = plugin;
-  const command = `claude plugin uninstall ${id}${scope === "user" ? "" : ` --scope ${scope}`}`;
+  const command = `claude plugin uninstall ${id}${scopeFlag(scope)}`;
   throw new SignalsError(`plugin: ${id}: is enabled, and every hook would run twice; first run: ${command}`);
 }
 
@@ -115,19 +121,26 @@ function foldersMade(...files: readonly (string | null)[]): string[] {
 }
 
 /** What is installed can install itself again, but only while it is all there. */
-function requireWhole(folder: string, manifest: Manifest): void {
+function requireWhole(folder: string, manifest: Manifest, scope: Scope): void {
   const [damaged] = damagedFiles(folder, manifest);
   if (damaged === undefined) return;
   throw new SignalsError(
-    `installation: ${join(folder, damaged)}: is gone, or not as it was written; run: ${manifest.again}`,
+    `installation: ${join(folder, damaged)}: is gone, or not as it was written; run: ${manifest.again}${scopeFlag(scope)}`,
   );
 }
 
-/** The command line that does what is done here once more. */
+/** The command line that does what is done here once more, from any directory; a scope other than the user's is added. */
 export function installCommand(): string {
-  return BUNDLE
-    ? `node ${shellWord(join(home(), "scripts", "install.mjs"))} --yes`
-    : `cd ${shellWord(home())} && npx tsx scripts/install.mts --yes`;
+  const tsx = join(home(), "node_modules", ".bin", "tsx");
+  const [runner, file] = BUNDLE
+    ? ["node", "install.mjs"]
+    : [existsSync(tsx) ? shellWord(tsx) : "npx tsx", "install.mts"];
+  return `${runner} ${shellWord(join(home(), "scripts", file))} --yes`;
+}
+
+/** What makes a command one for this scope. */
+export function scopeFlag(scope: Scope): string {
+  return scope === "user" ? "" : ` --scope ${scope}`;
 }
 
 const NO_CLIENT =
