@@ -16,6 +16,7 @@ export interface HookEvent {
 
 const SILENCE_MS = 3_000;
 const LARGEST_EVENT = 256 * 1024 * 1024;
+const TOO_LARGE = `stdin: an event of more than ${LARGEST_EVENT >> 20} MiB`;
 
 /**
  * The event on a stream, taken as complete as soon as it is one JSON object: some clients never close their end.
@@ -40,21 +41,24 @@ function readObject(stream: NodeJS.ReadStream): Promise<string | undefined> {
     const chunks: Buffer[] = [];
     let size = 0;
     const closes = braceCounter();
-    const finish = () => done(Buffer.concat(chunks).toString("utf8"));
-    const giveUp = () => done(undefined);
-    let silence = setTimeout(giveUp, SILENCE_MS);
-    stream.on("data", (chunk: Buffer) => {
+    const end = (settle: () => void) => {
+      clearTimeout(silence);
+      stream.off("data", take);
+      settle();
+    };
+    const finish = () => end(() => done(Buffer.concat(chunks).toString("utf8")));
+    const giveUp = () => end(() => done(undefined));
+    const refuse = () => end(() => fail(new SignalsError(`${TOO_LARGE}; nothing was delivered`)));
+    const take = (chunk: Buffer) => {
       clearTimeout(silence);
       silence = setTimeout(giveUp, SILENCE_MS);
       chunks.push(chunk);
       size += chunk.length;
-      if (size > LARGEST_EVENT) {
-        clearTimeout(silence);
-        fail(
-          new SignalsError(`stdin: an event of more than ${LARGEST_EVENT >> 20} MiB; nothing was delivered`),
-        );
-      } else if (closes(chunk)) finish();
-    });
+      if (size > LARGEST_EVENT) refuse();
+      else if (closes(chunk)) finish();
+    };
+    let silence = setTimeout(giveUp, SILENCE_MS);
+    stream.on("data", take);
     stream.on("end", finish);
     stream.on("error", giveUp);
   });
