@@ -94,6 +94,7 @@ function unquote(value: string): string {
 }
 
 const MAX_BYTES = 1 << 20;
+
 /** The file's text without the line breaks at its end. */
 function readSmall(file: string): string | undefined {
   return attempt(() => {

@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { type Entry, entries } from "./entries.ts";
-import { UsageError } from "./errors.ts";
+import { attempt, UsageError } from "./errors.ts";
 import { headerOf } from "./header.ts";
 import { nearest } from "./text.ts";
 
@@ -36,23 +36,16 @@ export function takeCommand(argv: string[]): Entry | undefined {
   if (argv[2] === "help") argv.splice(2, argv.length, ...argv.slice(3), ...(argv[3] ? ["--help"] : []));
   const flag = argv.findIndex((word, i) => i >= 2 && word.startsWith("-"));
   const words = argv.slice(2, flag < 0 ? undefined : flag);
+  // Whoever cannot list them says so later, in one line.
+  const all = attempt(entries) ?? [];
   for (let count = words.length; count > 0; count--) {
-    const found = allEntries().find((entry) => typed(entry) === words.slice(0, count).join(" "));
+    const found = all.find((entry) => typed(entry) === words.slice(0, count).join(" "));
     if (!found) continue;
     argv.splice(1, 1 + count, found.file);
     return found;
   }
   if (words.length > 0) argv.splice(2 + words.length);
   return undefined;
-}
-
-/** Whoever cannot list them says so later, in one line. */
-function allEntries(): Entry[] {
-  try {
-    return entries();
-  } catch {
-    return [];
-  }
 }
 
 /** The error for words that name nothing. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { SignalsError, UsageError } from "./errors.ts";
+import { attempt, SignalsError, UsageError } from "./errors.ts";
 import { BUNDLE } from "./header.ts";
 import { nearest } from "./text.ts";
 
@@ -33,23 +33,18 @@ export function home(): string {
 
 /** All entry files, by name. Throws like `home`. */
 export function entries(): Entry[] {
+  const root = home();
   const ending = BUNDLE ? ".mjs" : ".mts";
-  const walk = (folder: string): Entry[] =>
-    list(join(home(), folder)).flatMap((item) => {
+  const walk = (folder: string): Entry[] => {
+    // Not every package has every folder.
+    const items = attempt(() => readdirSync(join(root, folder), { withFileTypes: true })) ?? [];
+    return items.flatMap((item) => {
       const name = `${folder}/${item.name}`;
       if (item.isDirectory()) return walk(name);
-      return name.endsWith(ending) ? [{ name: name.slice(0, -ending.length), file: join(home(), name) }] : [];
+      return name.endsWith(ending) ? [{ name: name.slice(0, -ending.length), file: join(root, name) }] : [];
     });
+  };
   return FOLDERS.flatMap(walk).sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function list(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    // Not every package has every folder.
-    return [];
-  }
 }
 
 /**

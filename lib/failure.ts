@@ -7,7 +7,7 @@ import { parseTime, type Time } from "./time.ts";
 /** One run of a hook that went wrong. */
 export interface Failure {
   at: Time;
-  /** The entry file, such as `claude-code post-tool-use`, or as much as is known of it. */
+  /** The entry file, such as `claude-code post-tool-use.mjs`, or as much as is known of it. */
   hook: string;
   event?: string | undefined;
   session?: string | undefined;

@@ -12,7 +12,7 @@ import { ackAll, type Reminder } from "./lease.ts";
 import { type CheckIn, endSession } from "./session.ts";
 import { clean, safeJson } from "./text.ts";
 import { timeOf } from "./time.ts";
-import { meetsFirst } from "./told.ts";
+import { meetsFirst, prepareTold } from "./told.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** One run of a hook, from the client's event to the last ack. */
@@ -88,6 +88,7 @@ function keepRecord(
     if (dir === undefined) return undefined;
     // Nothing is written where others could have laid out links for us.
     checkDirectory(dir, { make: true });
+    prepareTold(dir);
     const { hook_event_name, session_id } = event ?? {};
     recordFailure(dir, { at: timeOf(Date.now()), ...failure, event: hook_event_name, session: session_id });
     return dir;

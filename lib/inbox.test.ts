@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -25,6 +25,7 @@ import { look, type Options, type Result, readDocument, transact } from "./inbox
 import { fire, resolve } from "./lifecycle.ts";
 import type { CheckIn } from "./session.ts";
 import { structuralFault } from "./shape.ts";
+import { privateMounts } from "./testing/mounts.ts";
 import { ROOT, runFile } from "./testing/process.ts";
 import {
   type FullReport,
@@ -507,17 +508,6 @@ async function dirWithOne(): Promise<string> {
 }
 
 // ---------------------------------------------------------------- a disk that is full
-
-/** How to mount something that nobody else sees: as root, or as root of a user namespace. */
-function privateMounts(): string[] | undefined {
-  return [
-    ["unshare", "-m"],
-    ["unshare", "-Urm"],
-  ].find(([command = "", ...args]) => {
-    const script = 'mount -t tmpfs -o size=64k tmpfs "$1"';
-    return spawnSync(command, [...args, "sh", "-c", script, "sh", root]).status === 0;
-  });
-}
 
 describe("a full disk", () => {
   test("refuses what would not fit into the file, and keeps the old one", async () => {

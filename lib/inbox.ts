@@ -205,6 +205,7 @@ function commit<T>(dir: string, stage: string, result: Result<T>): void {
   }
   try {
     const nowMs = Date.parse(result.now);
+    prepareTold(dir);
     sweepHeartbeats(dir, (id) => findSession(doc, id) !== undefined, nowMs, stale_after);
     sweepTold(dir, nowMs);
   } catch {
@@ -281,7 +282,6 @@ export function checkDirectory(dir: string, { make }: { make: boolean }): void {
       cause: error,
     });
   }
-  if (make) prepareTold(dir);
 }
 
 // ---------------------------------------------------------------- config.toml

@@ -78,9 +78,14 @@ export async function runScript<const F extends Flags = Record<never, never>>(
 }
 
 /** One line of data for people, on stdout. Text from outside in it cannot start another line or move the cursor. */
-export function line(text: string, colour?: keyof typeof COLOURS): void {
+export function line(text: string, colour?: Colour): void {
+  cleanLine(clean(text), colour);
+}
+
+/** The same for a line that is clean already, and whose spaces are to stay. */
+export function cleanLine(text: string, colour?: Colour): void {
   const coloured = colour !== undefined && process.stdout.isTTY && !process.env["NO_COLOR"];
-  writeOut(coloured ? `\x1b[${COLOURS[colour]}m${clean(text)}\x1b[0m` : clean(text));
+  writeOut(coloured ? `\x1b[${COLOURS[colour]}m${text}\x1b[0m` : text);
 }
 
 /** A line of what belongs to the line before it. */
@@ -104,6 +109,7 @@ export function printJson(value: unknown): void {
 }
 
 const COLOURS = { red: 31, yellow: 33, green: 32, dim: 2 } as const;
+type Colour = keyof typeof COLOURS;
 
 function writeOut(text: string): void {
   process.stdout.write(`${text}\n`);

@@ -26,6 +26,7 @@ import { codeOf } from "../../lib/errors.ts";
 import { readFailures } from "../../lib/failure.ts";
 import { type Options, readDocument, transact } from "../../lib/inbox.ts";
 import { fire } from "../../lib/lifecycle.ts";
+import { privateMounts } from "../../lib/testing/mounts.ts";
 import { ROOT, run, tempDirectory } from "../../lib/testing/process.ts";
 import { timeOf } from "../../lib/time.ts";
 
@@ -800,13 +801,7 @@ describe("trouble", PARALLEL, () => {
 
   for (const full of ["bytes", "files"]) {
     test(`with a disk that has no ${full} left is told once, and over when there is room`, async (t) => {
-      const inside = [
-        ["unshare", "-m"],
-        ["unshare", "-Urm"],
-      ].find(([command = "", ...args]) => {
-        const script = 'mount -t tmpfs tmpfs "$1"';
-        return spawnSync(command, [...args, "sh", "-c", script, "sh", root]).status === 0;
-      });
+      const inside = privateMounts();
       if (inside === undefined) {
         assert.notEqual(process.getuid?.(), 0, "root can mount");
         return t.diagnostic("no mount namespaces here");

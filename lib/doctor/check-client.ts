@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { isAtLeast } from "../claude-code.ts";
 import { home } from "../entries.ts";
@@ -24,8 +24,8 @@ export async function checkNode({ env }: Place): Promise<Finding[]> {
 }
 
 async function launchersNode(env: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const remembered = manifestOf(env)["node"];
-  if (typeof remembered !== "string" || isProgram(remembered)) return [];
+  const remembered = readManifest(installationOf(env).manifest)?.node;
+  if (remembered === undefined || isProgram(remembered)) return [];
   const other = onPath("node", env);
   const gone = `${remembered}, which hooks were installed with, is gone`;
   if (other === undefined)
@@ -72,15 +72,6 @@ export function againOf({ env }: Pick<Place, "env">, scope: Scope): string {
   const isInstalled = attempt(() => sameFile(home(), folder)) ?? true;
   const again = isInstalled ? readManifest(manifest)?.again : installCommand();
   return `${again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes"}${scopeFlag(scope)}`;
-}
-
-/** What the installation says of itself; nothing when there is none, or none that can be read. */
-function manifestOf(env: NodeJS.ProcessEnv): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(readFileSync(installationOf(env).manifest, "utf8")));
-  } catch {
-    return {};
-  }
 }
 
 function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {

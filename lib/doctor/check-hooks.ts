@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-
 import { hookPoints, isAtLeast, pointsOf } from "../claude-code.ts";
 import { packageVersion } from "../header.ts";
 import { scopeFlag } from "../install/install.ts";
@@ -95,8 +94,7 @@ function brokenHooks({ hooks, plugins, env }: Scene): Finding[] {
   return [
     ...byFile(lost).map((group) => {
       const names = group.map(({ hook }) => hook).join(", ");
-      const mend = group[0].kind === "installed" ? again(group[0], env) : remove(group);
-      return fault(`${group[0].file} runs ${names}, of which there is no file`, mend);
+      return fault(`${group[0].file} runs ${names}, of which there is no file`, renewal(group, env));
     }),
     ...empty.map(({ id, path }) =>
       fault(
@@ -187,8 +185,8 @@ function otherVersions(scene: Scene): Finding[] {
     if (!isOlder) return noted(found, "update this copy of ambient-signals");
     const id = pluginOf(group[0], scene);
     const copies = `copy again: ${group.map(({ hook }) => `signals copy ${hook} FOLDER`).join("; ")}`;
-    const other = group[0].kind === "installed" ? again(group[0], scene.env) : remove(group);
-    return noted(found, id ? `claude plugin update ${id}` : group[0].kind === "copy" ? copies : other);
+    const other = group[0].kind === "copy" ? copies : renewal(group, scene.env);
+    return noted(found, id ? `claude plugin update ${id}` : other);
   });
 }
 
@@ -233,6 +231,11 @@ function install({ from }: Registered): string {
 /** The same when what is installed cannot do that any more. */
 function again({ from }: Registered, env: NodeJS.ProcessEnv): string {
   return againOf({ env }, from === "plugin" ? "user" : from);
+}
+
+/** How entries get files that work. */
+function renewal(group: Group, env: NodeJS.ProcessEnv): string {
+  return group[0].kind === "installed" ? again(group[0], env) : remove(group);
 }
 
 function remove(group: Group): string {

@@ -577,7 +577,8 @@ const HOOK_CASES: Case[] = [
   {
     check: "node",
     when: "is not the one that hooks were installed with",
-    arrange: (patient) => editJson(installed(patient, "installed.json"), () => ({ node: "/gone/node" })),
+    arrange: (patient) =>
+      editJson(installed(patient, "installed.json"), (manifest) => ({ ...manifest, node: "/gone/node" })),
     status: "note",
     found:
       /^\/gone\/node, which hooks were installed with, is gone; they run with \/.*\/node, the one on PATH$/,
@@ -587,7 +588,7 @@ const HOOK_CASES: Case[] = [
     check: "node",
     when: "is gone, and that on PATH is too old",
     arrange: (patient) => {
-      editJson(installed(patient, "installed.json"), () => ({ node: "/gone/node" }));
+      editJson(installed(patient, "installed.json"), (manifest) => ({ ...manifest, node: "/gone/node" }));
       writeFileSync(join(patient.bin, "node"), "#!/bin/sh\necho v18.20.0\n", { mode: 0o755 });
       patient.env["PATH"] = `${patient.bin}:${patient.env["PATH"]}`;
     },
@@ -600,7 +601,7 @@ const HOOK_CASES: Case[] = [
     check: "node",
     when: "is not to be found",
     arrange: (patient) => {
-      editJson(installed(patient, "installed.json"), () => ({ node: "/gone/node" }));
+      editJson(installed(patient, "installed.json"), (manifest) => ({ ...manifest, node: "/gone/node" }));
       patient.env["PATH"] = patient.bin;
     },
     status: "fault",

@@ -13,6 +13,7 @@ import { createInterface } from "node:readline";
 import { structuredPatch } from "diff";
 import { codeOf, messageOf, SignalsError } from "../errors.ts";
 import { createFile, replaceFile } from "../file.ts";
+import { cleanLine } from "../script.ts";
 import { clean } from "../text.ts";
 import { realPath } from "./paths.ts";
 import { readSettings } from "./settings-file.ts";
@@ -135,25 +136,20 @@ function removeEmpty(folder: string, upTo: string | undefined): void {
 /** The change of a file as a unified diff; its text comes from outside, so no line of it can harm a terminal. */
 export function printDiff({ path, was, text }: Change): void {
   const { hunks } = structuredPatch(path, path, was ?? "", text ?? "", "", "", { context: 3 });
-  print(`--- ${was === undefined ? "/dev/null" : clean(path)}`);
-  print(`+++ ${text === undefined ? "/dev/null" : clean(path)}`);
+  cleanLine(`--- ${was === undefined ? "/dev/null" : clean(path)}`);
+  cleanLine(`+++ ${text === undefined ? "/dev/null" : clean(path)}`);
   // By convention, an empty side begins one line earlier.
   const range = (start: number, count: number) => `${count === 0 ? start - 1 : start},${count}`;
   for (const { oldStart, oldLines, newStart, newLines, lines } of hunks) {
-    print(`@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`);
+    cleanLine(`@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`);
     for (const line of lines) {
       const [, sign = " ", indent = "", rest = ""] = /^(.)([ \t]*)(.*)$/s.exec(line) ?? [];
-      print(`${sign}${indent}${clean(rest)}`, COLOURS[sign]);
+      cleanLine(`${sign}${indent}${clean(rest)}`, COLOURS[sign]);
     }
   }
 }
 
-const COLOURS: Record<string, number> = { "+": 32, "-": 31 };
-
-function print(text: string, colour?: number): void {
-  const coloured = colour !== undefined && process.stdout.isTTY && !process.env["NO_COLOR"];
-  process.stdout.write(coloured ? `\x1b[${colour}m${text}\x1b[0m\n` : `${text}\n`);
-}
+const COLOURS: Record<string, "green" | "red"> = { "+": "green", "-": "red" };
 
 /** Asks on stderr and reads a line of stdin, a terminal or not. The end of it, and all but `y` and `yes`, is a no. */
 export async function isConfirmed(question: string): Promise<boolean> {

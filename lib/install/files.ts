@@ -70,7 +70,8 @@ export function leftovers(folder: string, settings: readonly string[]): Change[]
 export function planCommand(launcher: string, situation: Situation) {
   const { env } = situation;
   const path = commandPath(env);
-  if (isTaken(path) && !isOurCommand(path, launcher, situation)) {
+  // A link that leads nowhere is in the way too.
+  if (attempt(() => lstatSync(path)) && !isOurCommand(path, launcher, situation)) {
     const instead = `${shellWord(launcher)} scripts/signals`;
     return {
       path: null,
@@ -83,15 +84,6 @@ export function planCommand(launcher: string, situation: Situation) {
     ? []
     : [`${dirname(path)} is not on your PATH; add it, or for signals type ${shellWord(path)}`];
   return { path, change: fileChange(path, commandText(launcher), 0o755), notes };
-}
-
-/** By a link that leads nowhere, too. */
-function isTaken(path: string): boolean {
-  try {
-    return lstatSync(path) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 export function commandPath(env: NodeJS.ProcessEnv): string {

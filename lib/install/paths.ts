@@ -1,7 +1,7 @@
 import { readlinkSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { codeOf, SignalsError } from "../errors.ts";
+import { attempt, codeOf, SignalsError } from "../errors.ts";
 
 /** From the weakest to the strongest: where two say different things, the later one stands. */
 export const SCOPES = ["user", "project", "local"] as const;
@@ -76,15 +76,7 @@ export function realPath(path: string): string {
   } catch (error) {
     const above = dirname(path);
     if (above === path) return path;
-    const link = codeOf(error) === "ENOENT" ? linkAt(path) : undefined;
+    const link = codeOf(error) === "ENOENT" ? attempt(() => readlinkSync(path)) : undefined;
     return link === undefined ? join(realPath(above), basename(path)) : realPath(resolve(above, link));
-  }
-}
-
-function linkAt(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { locate } from "../checkout.ts";
-import { messageOf } from "../errors.ts";
+import { attempt, messageOf } from "../errors.ts";
 import {
   clientFolder,
   homeOf,
@@ -257,11 +257,7 @@ function hooksOfPlugin({ path, version }: Plugin, situation: Situation): Registe
 // ---------------------------------------------------------------- files
 
 function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
+  return attempt(() => readFileSync(file, "utf8")) ?? "";
 }
 
 /** The first 4 KiB, which hold the doc comment and the imports of any entry file. */
