@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from "nod
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { bundleOf, writeBundles } from "./bundle.ts";
-import { HOOK_TIMEOUT, pointsOf } from "./claude-code.ts";
+import { pointsOf } from "./client.ts";
 import { type Entry, entries, home } from "./entries.ts";
 import { codeOf, SignalsError } from "./errors.ts";
 import { replaceFile } from "./file.ts";
@@ -96,14 +96,17 @@ export interface Advice {
 
 /** Undefined for what is no hook. */
 export function adviceOn(entry: Entry, file: string): Advice | undefined {
-  const [folder, client, hook = ""] = entry.name.split("/");
+  const [folder, client] = entry.name.split("/");
   if (folder !== "hooks") return undefined;
   // Installed alone it is for every event that it knows; an absolute path, since hooks run in the session's directory.
-  const handler = { type: "command", command: `node ${shellWord(file)}`, timeout: HOOK_TIMEOUT };
-  const points = pointsOf(hook).map(({ event }) => [event, [{ hooks: [handler] }]]);
+  const command = `node ${shellWord(file)}`;
+  const points = pointsOf(entry.name).map(({ event, timeout }) => [
+    event,
+    [{ hooks: [{ type: "command", command, timeout }] }],
+  ]);
   const others = entries().filter(({ name }) => name.startsWith(`hooks/${client}/`) && name !== entry.name);
   const notes = [
-    ...versionNotes(hook),
+    ...versionNotes(entry),
     "one hook alone is enough; what the others would add:",
     ...others.map(
       ({ name, file }) => `  ${basename(name)}: ${headerOf(pathToFileURL(file).href).split("\n")[0]}`,
@@ -113,8 +116,8 @@ export function adviceOn(entry: Entry, file: string): Advice | undefined {
 }
 
 /** An event that a client does not know opens a warning at every start. */
-function versionNotes(hook: string): string[] {
-  return pointsOf(hook).flatMap(({ event, since }) =>
+function versionNotes({ name }: Entry): string[] {
+  return pointsOf(name).flatMap(({ event, since }) =>
     since === undefined ? [] : [`leave out ${event} if your claude --version is older than ${since}`],
   );
 }

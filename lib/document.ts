@@ -105,6 +105,8 @@ export interface Told {
   generation: number;
   state: State;
   at: Time;
+  /** A newer generation that it was shown without a lease, when it was resumed. */
+  shown?: number | undefined;
 }
 
 /** A running agent session that has announced itself. */

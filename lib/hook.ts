@@ -1,6 +1,7 @@
 import { appendFileSync } from "node:fs";
 import { basename } from "node:path";
 import { locate } from "./checkout.ts";
+import type { Harness } from "./client.ts";
 import { debugStack } from "./debug.ts";
 import { attempt, messageOf, SignalsError } from "./errors.ts";
 import { type HookEvent, readEvent } from "./event.ts";
@@ -9,6 +10,7 @@ import { writeAll } from "./file.ts";
 import { headerOf, versionText } from "./header.ts";
 import { checkDirectory, inboxDirectory, type Result, transact } from "./inbox.ts";
 import { ackAll, type Reminder } from "./lease.ts";
+import { lossFrom, noteRecalled, type Recall } from "./recall.ts";
 import { type CheckIn, endSession } from "./session.ts";
 import { clean, safeJson } from "./text.ts";
 import { timeOf } from "./time.ts";
@@ -20,18 +22,28 @@ export interface Hook {
   event: HookEvent;
   /**
    * Reports the session to the inbox, in the state that this event leaves it in ("unchanged" for one that says
-   * nothing of it), and leases what is due to it: all reminders, or the urgent ones of a session about to stop. A
-   * subagent's event is a sign of life and leases none.
+   * nothing of it), and leases what is due to it: all reminders, or the urgent ones of a session about to stop, or
+   * none. With the `source` of a session start that means a loss, it finds what is to be shown again. A subagent's
+   * event is a sign of life and gets nothing.
    */
-  checkIn(state: CheckIn["state"] | "unchanged", lease: Transaction<void>["lease"]): Promise<Result<void>>;
+  checkIn(
+    state: CheckIn["state"] | "unchanged",
+    lease: Transaction<void>["lease"],
+    source?: unknown,
+  ): Promise<Result<void>>;
   /** Hands text to the model, as context without the user's authority. Returns when the client has all of it. */
   print(additionalContext: string): void;
-  /** Tells the inbox that these reminders reached the model. */
-  ack(reminders: readonly Reminder[]): Promise<void>;
+  /** Tells the inbox that these reached the model. */
+  ack(shown: readonly (Reminder | Recall)[]): Promise<void>;
   /** Takes the session out of the registry. The end of a subagent is no end of the session. */
   leave(): Promise<void>;
   /** Tells the session's own shell which session it belongs to, as `HARN_EXT_SIGNALS_SESSION`, where the client can. */
   shareSessionId(): void;
+}
+
+export interface HookOptions {
+  /** Whatever happens, nothing is printed for the client: it has no use for it, or would take it for something else. */
+  silent?: boolean;
 }
 
 /**
@@ -41,8 +53,9 @@ export interface Hook {
  */
 export async function runHook(
   url: string,
-  harness: string,
+  harness: Harness,
   work: (hook: Hook) => Promise<void>,
+  { silent = false }: HookOptions = {},
 ): Promise<never> {
   const given = process.argv.slice(2);
   if (given.includes("--help") || given.includes("-h")) exitWith(headerOf(url));
@@ -53,28 +66,30 @@ export async function runHook(
   // What the person is to know, kept until the one object that a hook may print.
   const notices: string[] = [];
   let event: HookEvent | undefined;
-  let printed = false;
+  // Nobody is told a second time, so who cannot be told must not be counted as told.
+  let isHeard = !silent;
   const print = (output: { hookSpecificOutput?: object }) => {
-    printed = true;
+    if (!isHeard) return;
+    // A hook prints once.
+    isHeard = false;
     writeAll(1, safeJson({ ...output, ...(notices.length > 0 && { systemMessage: notices.join(" ") }) }));
   };
   try {
     event = await readEvent(process.stdin);
     if (event === undefined) process.exit(0);
     const dir = inboxDirectory(dirFlag(given));
-    await work(openHook(event, harness, dir, print, (fault) => notices.push(fault)));
+    const notify = silent ? undefined : (fault: string) => notices.push(fault);
+    await work(openHook(event, harness, dir, print, notify));
   } catch (error) {
     const trouble = `ambient-signals: ${clean(messageOf(error))}`;
     // Nobody may be there to read it: that is no reason to end with another status than 0.
     attempt(() => writeAll(2, `${trouble}\n${debugStack(error)}`));
     const dir = attempt(() => inboxDirectory(dirFlag(given))) ?? attempt(() => inboxDirectory());
     const usable = keepRecord(dir, { hook: `${harness} ${basename(url)}`, message: trouble }, event);
-    // A hook prints once, and at a session's end the client takes no output any more.
-    const isHeard = !printed && event?.hook_event_name !== "SessionEnd";
     // Another process, time or position in it does not make it another trouble.
     if (isHeard && isNews(usable, event, trouble.replace(/\d+/g, "0"))) notices.push(trouble);
   }
-  if (notices.length > 0 && !printed) attempt(() => print({}));
+  if (notices.length > 0) attempt(() => print({}));
   process.exit(0);
 }
 
@@ -109,18 +124,22 @@ function isNews(dir: string | undefined, event: HookEvent | undefined, trouble: 
 
 function openHook(
   event: HookEvent,
-  harness: string,
+  harness: Harness,
   dir: string,
   print: (output: { hookSpecificOutput: object }) => void,
-  notify: (fault: string) => void,
+  notify: ((fault: string) => void) | undefined,
 ): Hook {
   return {
     event,
-    async checkIn(state, lease) {
-      const transaction = { checkIn: describeSession(event, harness, state), lease };
+    async checkIn(state, lease, source) {
+      const transaction = {
+        checkIn: describeSession(event, harness, state),
+        lease,
+        recall: lossFrom(source),
+      };
       const result = await transact<void>(dir, transaction, { onConfigFault: "keep", optimistic: true });
       const { configFault: fault } = result;
-      if (fault && isNews(dir, event, fault.stamp)) {
+      if (fault && notify && isNews(dir, event, fault.stamp)) {
         const meanwhile = result.doc.policy ? "the last valid settings hold" : "every signal is held";
         notify(clean(`ambient-signals: ${fault.message} (until then ${meanwhile})`));
       }
@@ -128,11 +147,12 @@ function openHook(
     },
     print: (additionalContext) =>
       print({ hookSpecificOutput: { hookEventName: event.hook_event_name, additionalContext } }),
-    async ack(reminders) {
-      const tokens = reminders.map(({ lease }) => lease.token);
+    async ack(shown) {
+      const tokens = shown.flatMap((one) => ("lease" in one ? one.lease.token : []));
+      const recalls = shown.filter((one) => "loss" in one);
       await transact(
         dir,
-        { change: (doc, now) => [ackAll(doc, tokens, now), undefined] },
+        { change: (doc, now) => [noteRecalled(ackAll(doc, tokens, now), recalls), undefined] },
         { onConfigFault: "keep" },
       );
     },
@@ -145,7 +165,7 @@ function openHook(
       );
     },
     shareSessionId() {
-      const file = process.env["CLAUDE_ENV_FILE"];
+      const file = harness === "claude-code" && process.env["CLAUDE_ENV_FILE"];
       const quoted = `'${event.session_id.replaceAll("'", `'\\''`)}'`;
       if (file && event.agent_id === undefined)
         appendFileSync(file, `export HARN_EXT_SIGNALS_SESSION=${quoted}\n`);
@@ -154,10 +174,12 @@ function openHook(
 }
 
 /** What an event and the client's environment tell of the session. */
-function describeSession(event: HookEvent, harness: string, state: CheckIn["state"] | "unchanged"): CheckIn {
+function describeSession(event: HookEvent, harness: Harness, state: CheckIn["state"] | "unchanged"): CheckIn {
   const { hook_event_name, session_id, transcript_path, agent_id } = event;
-  const pid = Number(process.env["CLAUDE_PID"]);
-  const attended = process.env["CLAUDE_CODE_SESSION_ATTENDED"];
+  // Any client may have been started in the shell of a session of Claude Code, and have its variables.
+  const own: NodeJS.ProcessEnv = harness === "claude-code" ? process.env : {};
+  const pid = Number(own["CLAUDE_PID"]);
+  const attended = own["CLAUDE_CODE_SESSION_ATTENDED"];
   return {
     id: session_id,
     harness,

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { HOOK_TIMEOUT, hookPoints, pointsOf } from "./claude-code.ts";
+import { CLIENTS, hookPoints, pointsOf } from "./client.ts";
 import { ROOT } from "./testing/process.ts";
 
 /** The rules of the house that no compiler knows, held against every file of the repository. */
@@ -25,7 +25,7 @@ const ENTRIES = FILES.filter(
     /^(hooks|monitors|scripts)\//.test(file) && !/\.(test|client)\.ts$|^hooks\/hooks\.json$/.test(file),
 );
 
-const RULES = ["lifecycle", "policy", "router", "lease", "session", "garbage", "transaction"];
+const RULES = ["lifecycle", "policy", "router", "lease", "recall", "session", "garbage", "transaction"];
 
 function read(file: string): string {
   return readFileSync(join(ROOT, file), "utf8");
@@ -130,10 +130,10 @@ test("only lib/inbox.ts and lib/lock.ts open the inbox", () => {
 test("the plugin runs bundles of hooks that exist, for events that clients have known since there are plugins", () => {
   type Handler = { type: string; command: string; timeout: number };
   const { hooks } = JSON.parse(read("hooks/hooks.json")) as { hooks: Record<string, { hooks: Handler[] }[]> };
-  const points = hookPoints("2.0.56").map(({ event, hook }) => [event, hook]);
+  const points = hookPoints(CLIENTS["claude-code"], "2.0.56").map(({ event, hook }) => [event, hook]);
   const registered = Object.entries(hooks).map(([event, groups]) => {
     const [handler, ...more] = groups.flatMap((group) => group.hooks);
-    assert.deepEqual([handler?.type, handler?.timeout, more], ["command", HOOK_TIMEOUT, []], event);
+    assert.deepEqual([handler?.type, handler?.timeout, more], ["command", 10, []], event);
     const bundle =
       /^node "\$\{CLAUDE_PLUGIN_ROOT\}\/dist\/(.+)\.mjs"$/.exec(handler?.command ?? "")?.[1] ?? "";
     assert.ok(existsSync(join(ROOT, `${bundle}.mts`)), handler?.command);
@@ -143,8 +143,8 @@ test("the plugin runs bundles of hooks that exist, for events that clients have 
 });
 
 test("a hook is named for its event, and its help names it", () => {
-  for (const file of ENTRIES.filter((file) => file.startsWith("hooks/claude-code/"))) {
-    const points = pointsOf(basename(file, ".mts"));
+  for (const file of ENTRIES.filter((file) => file.startsWith("hooks/"))) {
+    const points = pointsOf(file.replace(/\.mts$/, ""));
     assert.ok(points.length > 0, `${file} is registered nowhere`);
     for (const { event } of points) {
       // A failed call has an event of its own, and is the end of a tool call all the same.

@@ -59,7 +59,7 @@ export function lease(doc: Document, request: LeaseRequest, now: Time): Leased {
 }
 
 /** Owed, routed to this session, and in nobody's hands. */
-function isRoutedTo(signal: Signal, session: string, now: Time): boolean {
+export function isRoutedTo(signal: Signal, session: string, now: Time): boolean {
   return isOwed(signal) && signal.assigned?.session === session && !isLeased(signal, now);
 }
 

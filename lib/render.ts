@@ -1,5 +1,6 @@
 import type { Signal } from "./document.ts";
 import { MAX_REMINDERS, type Reminder } from "./lease.ts";
+import type { Recall } from "./recall.ts";
 import { escapeAndCap } from "./text.ts";
 import type { Time } from "./time.ts";
 
@@ -13,14 +14,15 @@ const CAPS = { key: 300, producer: 100, provider: 40, source: 500, summary: 700,
 const KEY_TAIL = 12;
 
 /**
- * The text that a model is shown for leased reminders: one header, then per reminder one line of our own words and a
- * data block. Everything that came from outside is inside a block, on labelled lines that it cannot break out of.
- * `waiting` is how many more will follow at a later safe point. Returns "" for no reminders, which is never printed.
+ * The text that a model is shown for leased reminders and for what it is shown again: one header, then per signal one
+ * line of our own words and a data block. Everything that came from outside is inside a block, on labelled lines that
+ * it cannot break out of. `waiting` is how many more will follow at a later safe point, `omitted` how many more are not
+ * shown again. Returns "" for nothing to show, which is never printed.
  */
-export function renderReminders(reminders: readonly Reminder[], waiting: number): string {
-  if (reminders.length === 0) return "";
-  const blocks = reminders.slice(0, MAX_REMINDERS).map(renderReminder);
-  return [header(blocks.length), ...blocks, ...trailer(waiting)].join("\n");
+export function renderReminders(shown: readonly (Reminder | Recall)[], waiting: number, omitted = 0): string {
+  if (shown.length === 0) return "";
+  const blocks = shown.slice(0, MAX_REMINDERS).map(renderReminder);
+  return [header(blocks.length), ...blocks, ...trailer(waiting, omitted)].join("\n");
 }
 
 /** Stated as facts, without commands: text that gives orders reads like an injection, and rightly so. */
@@ -33,24 +35,38 @@ function header(count: number): string {
   );
 }
 
-function trailer(waiting: number): string[] {
-  return waiting > 0
-    ? [`${plural(waiting, "more signal")} wait${waiting === 1 ? "s" : ""} for a later safe point.`]
-    : [];
+function trailer(waiting: number, omitted: number): string[] {
+  const rest = [
+    waiting > 0 &&
+      `${plural(waiting, "more signal")} wait${waiting === 1 ? "s" : ""} for a later safe point.`,
+    omitted > 0 &&
+      `${plural(omitted, "more signal")} told before ${omitted === 1 ? "is" : "are"} left out here.`,
+  ].filter(Boolean);
+  return rest.length > 0 ? [rest.join(" ")] : [];
 }
 
 /** One generation of one signal. The same reminder, rendered again, differs only in what its first line adds. */
-export function renderReminder({ signal, lease }: Reminder): string {
-  return [statusLine(signal, lease), "<signal-data>", ...dataLines(signal), "</signal-data>"].join("\n");
+export function renderReminder(shown: Reminder | Recall): string {
+  const { signal } = shown;
+  const again = "lease" in shown ? sentAgain(shown.lease) : shownAgain(shown);
+  return [statusLine(signal, again), "<signal-data>", ...dataLines(signal), "</signal-data>"].join("\n");
+}
+
+function sentAgain({ attempt, leased_at }: Reminder["lease"]): string {
+  if (attempt === 1) return "";
+  return ` Sent again at ${toSeconds(leased_at)} (attempt ${attempt}): the earlier delivery was not confirmed.`;
+}
+
+/** It holds the time of now, since a client may drop what its transcript has already. */
+function shownAgain({ loss, known, at }: Recall): string {
+  return loss === "compact"
+    ? ` Told before, at ${toSeconds(known.at)}; shown again at ${toSeconds(at)}, after a compaction of the context.`
+    : ` Told before, as generation ${known.generation}; changed since, and shown at ${toSeconds(at)}, on resumption.`;
 }
 
 /** Only words that we chose ourselves: no part of this line comes from outside. */
-function statusLine(signal: Signal, lease: Reminder["lease"]): string {
+function statusLine(signal: Signal, again: string): string {
   const { state, severity, signature, generation, origin, changed_at } = signal;
-  const again =
-    lease.attempt > 1
-      ? ` Sent again at ${toSeconds(lease.leased_at)} (attempt ${lease.attempt}): the earlier delivery was not confirmed.`
-      : "";
   const older =
     signal.worded < generation ? ` The text is that of generation ${signal.worded}, when it fired.` : "";
   return (

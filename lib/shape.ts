@@ -95,7 +95,7 @@ const signal = record({
   lease: optional(lease),
   acked: optional(record({ session: text, at: time })),
   past: list(lease),
-  told: list(record({ session: text, generation: number, state, at: time })),
+  told: list(record({ session: text, generation: number, state, at: time, shown: optional(number) })),
 });
 
 const document = record({

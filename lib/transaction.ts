@@ -1,7 +1,8 @@
 import { type Document, findSession } from "./document.ts";
 import { collect } from "./garbage.ts";
-import { lapse, lease, type Reminder } from "./lease.ts";
+import { lapse, lease, MAX_REMINDERS, type Reminder } from "./lease.ts";
 import { expire } from "./lifecycle.ts";
+import { type Loss, type Recall, recall } from "./recall.ts";
 import { type Rule, route } from "./router.ts";
 import {
   type CheckIn,
@@ -22,6 +23,8 @@ export interface Transaction<T> {
   change?: (doc: Document, now: Time) => readonly [Document, T];
   /** Lease reminders for the session that checks in: all that are due, or urgent ones only. */
   lease?: "any" | "urgent" | undefined;
+  /** The session that checks in has lost what it was told: show it again what fits beside what is leased. */
+  recall?: Loss | undefined;
 }
 
 export interface Applied<T> {
@@ -30,7 +33,11 @@ export interface Applied<T> {
   changed: boolean;
   value: T | undefined;
   reminders: readonly Reminder[];
+  /** How many more are routed to the session and will come at a later safe point. */
   waiting: number;
+  recalled: readonly Recall[];
+  /** How many more it knew, and is not shown again. */
+  omitted: number;
 }
 
 /** What the store found beside the document, and the source of tokens. */
@@ -77,7 +84,21 @@ export function apply<T>(
 
   const changed = changedSoFar || doc !== registered;
   const { reminders, waiting } = leased;
-  return { doc: changed ? { ...doc, stamped_at: now } : doc, changed, value, reminders, waiting };
+  const again = recallFor(leased.doc, transaction, reminders, now);
+  return { doc: changed ? { ...doc, stamped_at: now } : doc, changed, value, reminders, waiting, ...again };
+}
+
+function recallFor<T>(
+  doc: Document,
+  { checkIn: event, recall: loss }: Transaction<T>,
+  reminders: readonly Reminder[],
+  now: Time,
+): Pick<Applied<T>, "recalled" | "omitted"> {
+  if (!event || !loss || event.subagent) return { recalled: [], omitted: 0 };
+  const leased = new Set(reminders.map(({ signal }) => signal.key));
+  const all = recall(doc, event.id, loss, leased, now);
+  const recalled = all.slice(0, MAX_REMINDERS - reminders.length);
+  return { recalled, omitted: all.length - recalled.length };
 }
 
 /** Everything that moves with time alone. */

@@ -100,6 +100,7 @@ export function sessionView(doc: Document, session: Session, now: Time) {
 /** A session for people: the beginning of its id, its client and its folder. */
 export function sessionLabel(doc: Document, id: string): string {
   const session = findSession(doc, id);
-  const short = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(id) ? id.slice(0, 8) : id;
+  // One that begins with a time, in milliseconds, shares its first eight digits with all of the same minute.
+  const [short = id] = /^[0-9a-f]{8}(-[0-9a-f]{4}(?=-7))?(?=-[0-9a-f-]{22,27}$)/.exec(id) ?? [];
   return session ? `${short} (${session.harness}, ${session.cwd.split("/").at(-1) || "/"})` : short;
 }

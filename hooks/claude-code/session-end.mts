@@ -12,4 +12,4 @@
  */
 import { runHook } from "ambient-signals";
 
-await runHook(import.meta.url, "claude-code", (hook) => hook.leave());
+await runHook(import.meta.url, "claude-code", (hook) => hook.leave(), { silent: true });

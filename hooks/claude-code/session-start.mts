@@ -13,13 +13,16 @@
 import { renderReminders, runHook } from "ambient-signals";
 
 await runHook(import.meta.url, "claude-code", async (hook) => {
+  const { source } = hook.event;
   // A compaction may come in the middle of a turn; else nothing runs before the next prompt.
-  const state = hook.event.source === "compact" ? "unchanged" : "idle";
-  const { reminders, waiting } = await hook.checkIn(state, "any");
-  if (reminders.length > 0) {
-    hook.print(renderReminders(reminders, waiting));
+  const state = source === "compact" ? "unchanged" : "idle";
+  // What a compaction or its absence made it lose, it is shown again.
+  const { reminders, recalled, waiting, omitted } = await hook.checkIn(state, "any", source);
+  const shown = [...reminders, ...recalled];
+  if (shown.length > 0) {
+    hook.print(renderReminders(shown, waiting, omitted));
     // Only now has the model been told. A crash above loses nothing: the lease lapses and the reminder comes again.
-    await hook.ack(reminders);
+    await hook.ack(shown);
   }
   // A script that the model runs in its shell can then say which session it speaks for.
   hook.shareSessionId();

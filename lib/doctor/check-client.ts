@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
-import { isAtLeast } from "../claude-code.ts";
+import { isAtLeast } from "../client.ts";
 import { home } from "../entries.ts";
 import { attempt } from "../errors.ts";
 import { versionOf } from "../install/client-version.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { hookPoints, isAtLeast, pointsOf } from "../claude-code.ts";
+import { CLIENTS, hookPoints, isAtLeast, pointsOf } from "../client.ts";
 import { packageVersion } from "../header.ts";
 import { scopeFlag } from "../install/install.ts";
 import { installationOf } from "../install/paths.ts";
@@ -66,7 +66,7 @@ function missingFiles(path: string, place: Place): Finding[] {
     const words = args ? [command, ...args] : wordsOf(command, place);
     return words.flatMap((word) => {
       const hook = /([\w-]+)\.m[jt]s$/.exec(word)?.[1] ?? "";
-      const isOurs = pointsOf(hook).some((point) => point.event === event);
+      const isOurs = pointsOf(`hooks/claude-code/${hook}`).some((point) => point.event === event);
       // With a variable in it, only the client knows where it is.
       if (!isOurs || word.includes("$") || existsSync(resolve(place.cwd, word)) || hookOf(handler, place))
         return [];
@@ -113,7 +113,9 @@ function brokenHooks({ hooks, plugins, env }: Scene): Finding[] {
 function unknownEvents({ hooks, client }: Scene): Finding[] {
   if (client === undefined) return [];
   const isUnknown = ({ hook, event }: Registered) =>
-    pointsOf(hook).some((point) => point.event === event && point.since && !isAtLeast(client, point.since));
+    pointsOf(`hooks/claude-code/${hook}`).some(
+      (point) => point.event === event && point.since && !isAtLeast(client, point.since),
+    );
   return byFile(hooks.filter(isUnknown)).map((group) => {
     const events = group.map(({ event }) => event).join(", ");
     const found = `Claude Code ${client} does not know ${events}, in ${group[0].file}: it warns at every start`;
@@ -127,9 +129,11 @@ function lostPoints(scene: Scene): Finding[] {
   const events = hooks.map(({ event }) => event);
   const hasPerCall = (event: string) => event === "PostToolBatch" && events.includes("PostToolUse");
   const covered = hooks.flatMap(({ hook, event }) =>
-    pointsOf(hook).flatMap((point) => (point.event === event ? (point.insteadOf ?? []) : [])),
+    pointsOf(`hooks/claude-code/${hook}`).flatMap((point) =>
+      point.event === event ? (point.insteadOf ?? []) : [],
+    ),
   );
-  const lost = hookPoints(client).filter(
+  const lost = hookPoints(CLIENTS["claude-code"], client).filter(
     ({ event }) => ![...events, ...covered].includes(event) && !hasPerCall(event),
   );
   if (lost.length === 0 || hooks.length === 0) return [];
@@ -139,7 +143,7 @@ function lostPoints(scene: Scene): Finding[] {
 
 /** Hooks for each call where the client knows an event for several. A plugin's events are the same for every client. */
 function perCall({ hooks, client }: Scene): Finding[] {
-  const batch = hookPoints(client).find(({ insteadOf }) => insteadOf);
+  const batch = hookPoints(CLIENTS["claude-code"], client).find(({ insteadOf }) => insteadOf);
   if (batch === undefined) return [];
   const replaced = hooks.filter(({ event, kind }) => batch.insteadOf?.includes(event) && kind !== "plugin");
   return byFile(replaced).map((group) => {

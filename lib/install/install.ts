@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { hookPoints } from "../claude-code.ts";
+import { CLIENTS, hookPoints } from "../client.ts";
 import { home } from "../entries.ts";
 import { SignalsError } from "../errors.ts";
 import { BUNDLE, packageVersion } from "../header.ts";
@@ -43,7 +43,7 @@ export async function planInstall(
 
   // A shell that does not find the client is no reason to do without what it knows.
   const client = (await clientVersion(env)) ?? earlier?.client;
-  const points = hookPoints(client);
+  const points = hookPoints(CLIENTS["claude-code"], client);
   const path = settingsPath(scope, situation);
   const record = recordOf(earlier, path);
   const inbox = dir === undefined ? undefined : resolve(situation.cwd, dir);

@@ -2,10 +2,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { HARNESSES } from "../client.ts";
 import { SCOPES, sameFile } from "./paths.ts";
-
-/** The clients whose settings can be written. */
-export const HARNESSES = ["claude-code"] as const;
 
 /** A path that leads to no other folder. */
 const inside = z.string().check(z.refine((path) => !/^\/|(^|\/)\.\.(\/|$)/.test(path)));

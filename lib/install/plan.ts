@@ -1,3 +1,4 @@
+import { HARNESSES } from "../client.ts";
 import { UsageError } from "../errors.ts";
 import { line, note, oneOf } from "../script.ts";
 import {
@@ -9,7 +10,6 @@ import {
   requireUnchanged,
   requireWritable,
 } from "./change.ts";
-import { HARNESSES } from "./manifest.ts";
 import { SCOPES, type Scope } from "./paths.ts";
 
 /** What an installation, or the end of one, would do, before anything of it is done. */

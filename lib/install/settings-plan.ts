@@ -1,4 +1,4 @@
-import { HOOK_TIMEOUT, type HookPoint } from "../claude-code.ts";
+import type { HookPoint } from "../client.ts";
 import { SignalsError } from "../errors.ts";
 import { shellWord } from "../text.ts";
 import type { Change } from "./change.ts";
@@ -22,11 +22,11 @@ export interface Wanted extends Entry {
 
 function wantedEntries(points: readonly HookPoint[], launcher: string, dir: string | undefined): Wanted[] {
   const flags = dir === undefined ? "" : ` --dir ${shellWord(dir)}`;
-  return points.map(({ event, hook }) => ({
+  return points.map(({ event, hook, timeout }) => ({
     event,
     hook,
     command: `${shellWord(launcher)} hooks/claude-code/${hook}${flags}`,
-    timeout: HOOK_TIMEOUT,
+    timeout,
   }));
 }
 

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { hookPoints, isAtLeast, pointsOf } from "./claude-code.ts";
+import { CLIENTS, hookPoints, isAtLeast, pointsOf } from "./client.ts";
 import { ROOT } from "./testing/process.ts";
+
+const { "claude-code": CLAUDE_CODE, codex: CODEX } = CLIENTS;
 
 /** What every client has, in the order of a session; between the ends stands what differs. */
 const around = (...middle: string[]) => ["SessionStart", "UserPromptSubmit", ...middle, "Stop", "SessionEnd"];
@@ -26,7 +28,7 @@ describe("the events to register with a client are those that it knows:", () => 
   ];
   for (const [version, middle] of cases) {
     test(`${version} has ${middle.join(" and ")}`, () => {
-      const points = hookPoints(version);
+      const points = hookPoints(CLAUDE_CODE, version);
       assert.deepEqual(
         points.map(({ event }) => event),
         around(...middle),
@@ -39,8 +41,10 @@ describe("the events to register with a client are those that it knows:", () => 
   }
 
   test("an event comes in with the very version that knows it, and goes only for one that says more", () => {
-    const at = (version: string) => hookPoints(version).map(({ event }) => event);
-    for (const { event, since, insteadOf = [] } of hookPoints("2.1.332").concat(hookPoints("2.1.117"))) {
+    const at = (version: string) => hookPoints(CLAUDE_CODE, version).map(({ event }) => event);
+    for (const { event, since, insteadOf = [] } of hookPoints(CLAUDE_CODE, "2.1.332").concat(
+      hookPoints(CLAUDE_CODE, "2.1.117"),
+    )) {
       if (since === undefined) continue;
       const before = since.replace(/\d+$/, (last) => String(Number(last) - 1));
       assert.deepEqual([at(since).includes(event), at(before).includes(event)], [true, false]);
@@ -52,23 +56,40 @@ describe("the events to register with a client are those that it knows:", () => 
   });
 });
 
-test("a hook is there for each point, and a point for each hook", () => {
-  const hooks = readdirSync(join(ROOT, "hooks/claude-code")).flatMap(
-    (file) => /^(.*)\.mts$/.exec(file)?.[1] ?? [],
-  );
-  assert.deepEqual(
-    hooks.filter((hook) => pointsOf(hook).length === 0),
-    [],
-  );
-  for (const { event, hook } of hooks.flatMap(pointsOf)) {
-    assert.ok(existsSync(join(ROOT, `hooks/claude-code/${hook}.mts`)), hook);
-    assert.ok(existsSync(join(ROOT, `fixtures/claude-code/${event}.json`)), `a real payload of ${event}`);
+test("Codex passes over events that it does not know, so all are registered with every version", () => {
+  for (const version of [undefined, "0.100.0", "0.171.0"]) {
+    assert.deepEqual(
+      hookPoints(CODEX, version).map(({ event }) => event),
+      around("PostToolUse"),
+    );
   }
   assert.deepEqual(
-    pointsOf("post-tool-use").map(({ event }) => event),
-    ["PostToolUse", "PostToolUseFailure"],
+    CODEX.points.filter(({ event, timeout }) => event === "SessionEnd" && timeout > 3),
+    [],
+    "it warns of more than three seconds there",
   );
-  assert.deepEqual(pointsOf("nothing"), []);
+});
+
+for (const { harness, points } of Object.values(CLIENTS)) {
+  test(`of ${harness}, a hook is there for each point, and a point for each hook`, () => {
+    const hooks = readdirSync(join(ROOT, "hooks", harness)).flatMap(
+      (file) => /^(.*)\.mts$/.exec(file)?.[1] ?? [],
+    );
+    assert.deepEqual([...new Set(points.map(({ hook }) => hook))].sort(), hooks.sort());
+    for (const { event, hook } of points) {
+      assert.ok(pointsOf(`hooks/${harness}/${hook}`).some((point) => point.event === event));
+      assert.ok(existsSync(join(ROOT, "fixtures", harness, `${event}.json`)), `a real payload of ${event}`);
+    }
+  });
+}
+
+test("a hook is for the events of its own client", () => {
+  const events = (entry: string) => pointsOf(entry).map(({ event }) => event);
+  assert.deepEqual(events("hooks/claude-code/post-tool-use"), ["PostToolUse", "PostToolUseFailure"]);
+  assert.deepEqual(events("hooks/codex/post-tool-use"), ["PostToolUse"]);
+  for (const other of ["post-tool-use", "hooks/codex/nothing", "scripts/codex/stop", "hooks/other/stop"]) {
+    assert.deepEqual(events(other), []);
+  }
 });
 
 test("versions are compared by their numbers, part by part, and one that is unknown is not new enough", () => {

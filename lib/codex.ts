@@ -1,0 +1,21 @@
+import type { Client } from "./client.ts";
+
+/** Far more than a hook needs; the client's own 600 seconds would hold up a turn for ten minutes. */
+const timeout = 10;
+
+/** At a session's end the client gives 3 seconds at most, and warns of more. */
+const LAST = 3;
+
+/** Codex, which passes over an event that it does not know, so all are registered with every version. */
+export const CODEX: Client = {
+  harness: "codex",
+  name: "Codex",
+  program: "codex",
+  points: [
+    { event: "SessionStart", hook: "session-start", timeout },
+    { event: "UserPromptSubmit", hook: "user-prompt-submit", timeout },
+    { event: "PostToolUse", hook: "post-tool-use", timeout },
+    { event: "Stop", hook: "stop", timeout },
+    { event: "SessionEnd", hook: "session-end", timeout: LAST },
+  ],
+};
