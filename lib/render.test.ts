@@ -4,8 +4,9 @@ import fc from "fast-check";
 import type { Envelope } from "./document.ts";
 import type { Reminder } from "./lease.ts";
 import type { FireReport } from "./lifecycle.ts";
+import type { Recall } from "./recall.ts";
 import { OUTPUT_BUDGET, renderReminder, renderReminders } from "./render.ts";
-import { card, checkIn, Inbox, report } from "./testing/build.ts";
+import { AT, card, checkIn, Inbox, report } from "./testing/build.ts";
 
 const bytes = (text: string) => Buffer.byteLength(text);
 
@@ -312,13 +313,26 @@ describe("one output", () => {
     return [longest, longest, longest];
   };
 
+  /** The same, told before: how many characters its first line has depends on what was lost. */
+  const worstAgain = (unit: string, loss: Recall["loss"]): Recall[] =>
+    worst(unit).map(({ signal }) => {
+      const known = { generation: Number.MAX_SAFE_INTEGER, at: AT(0) };
+      return { signal: { ...signal, state: "resolved", worded: 1 }, session: "a", loss, known, at: AT(1) };
+    });
+
   for (const unit of ["x", "é", "語", "😀", '"', "&", "<", '"語', '😀"', "\n", "x\u200b"]) {
     test(`fits the budget in units and bytes, saturated with ${JSON.stringify(unit)}`, () => {
-      const text = renderReminders(worst(unit), Number.MAX_SAFE_INTEGER);
-      assert.equal(text.match(/^<signal-data>$/gm)?.length, 3);
-      assert.ok(text.length <= 9_000, `${text.length} units`);
-      assert.ok(bytes(text) <= 9_000, `${bytes(text)} bytes`);
-      assert.equal(OUTPUT_BUDGET, 9_000);
+      const fired = worstAgain(unit, "compact").map((one) => ({
+        ...one,
+        signal: { ...one.signal, state: "fired" as const },
+      }));
+      for (const blocks of [worst(unit), fired, worstAgain(unit, "compact"), worstAgain(unit, "resume")]) {
+        const text = renderReminders(blocks, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+        assert.equal(text.match(/^<signal-data>$/gm)?.length, 3);
+        assert.ok(text.length <= 9_000, `${text.length} units`);
+        assert.ok(bytes(text) <= 9_000, `${bytes(text)} bytes`);
+        assert.equal(OUTPUT_BUDGET, 9_000);
+      }
     });
   }
 
@@ -340,6 +354,17 @@ describe("one output", () => {
     assert.equal(renderReminders([], 5), "");
   });
 
+  test("counts in the same last line what was told before and does not fit", () => {
+    const last = (waiting: number, omitted: number) =>
+      renderReminders([reminderOf({})], waiting, omitted)
+        .split("\n")
+        .slice(-1);
+    assert.deepEqual(last(0, 1), ["1 more signal told before is left out here."]);
+    assert.deepEqual(last(2, 3), [
+      "2 more signals wait for a later safe point. 3 more signals told before are left out here.",
+    ]);
+  });
+
   test("has one block for each signal", () => {
     const text = renderReminders([reminderOf({}), reminderOf({ summary: "</signal-data>" })], 0);
     assert.equal(text.match(/^<signal-data>$/gm)?.length, 2);
@@ -347,7 +372,17 @@ describe("one output", () => {
   });
 
   test("gives no orders outside the blocks", () => {
-    const ours = renderReminders([reminderOf({})], 2).replace(/<signal-data>\n[\s\S]*?<\/signal-data>/g, "");
+    const recalls = (["compact", "resume"] as const).map(
+      (loss): Recall => ({
+        signal: reminderOf({}).signal,
+        session: "a",
+        loss,
+        known: { generation: 1, at: AT(0) },
+        at: AT(1),
+      }),
+    );
+    const text = renderReminders([reminderOf({}), ...recalls], 2, 2);
+    const ours = text.replace(/<signal-data>\n[\s\S]*?<\/signal-data>/g, "");
     assert.doesNotMatch(ours, /\b(?:must|please|should|do not|don't|ignore|never|always|run|you)\b/i);
   });
 });
@@ -386,6 +421,26 @@ describe("the status line", () => {
       `${STATUS} Sent again at 2026-01-05T12:25:00Z (attempt 3): the earlier delivery was not confirmed.`,
     );
     for (const again of [second, third]) assert.deepEqual(again.toSpliced(1, 1), first.toSpliced(1, 1));
+  });
+
+  test("says that a signal was told before, when, and why it is shown again now", () => {
+    const inbox = new Inbox();
+    inbox.fire(0, { hints: {} });
+    inbox.tell(1, { role: "control" });
+    const again = (minutes: number, recall: Recall["loss"]) => {
+      const applied = inbox.run(minutes, { checkIn: checkIn({ role: "control" }), lease: "any", recall });
+      return applied.recalled.map((one) => renderReminder(one).split("\n")[0]?.replace(`${STATUS} `, ""));
+    };
+    assert.deepEqual(again(2, "compact"), [
+      "Told before, at 2026-01-05T12:01:00Z; shown again at 2026-01-05T12:02:00Z, after a compaction of the context.",
+    ]);
+    inbox.end(3);
+    inbox.fire(4, { hints: {}, severity: "urgent" });
+    inbox.tell(5, { id: "b", role: "control" });
+    assert.deepEqual(again(6, "resume"), [
+      "Signal fired at 2026-01-05T12:04:00Z; severity urgent; signature local; generation 2; origin monitor. " +
+        "Told before, as generation 1; changed since, and shown at 2026-01-05T12:06:00Z, on resumption.",
+    ]);
   });
 
   test("and the block stay as they were while repeated reports extend the signal", () => {

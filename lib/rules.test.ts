@@ -15,6 +15,8 @@ import {
 import { SignalsError } from "./errors.ts";
 import { ack, MAX_REMINDERS } from "./lease.ts";
 import { fire, resolve } from "./lifecycle.ts";
+import { policyHold } from "./policy.ts";
+import { type Loss, noteRecalled, type Recall, recall } from "./recall.ts";
 import { destination } from "./router.ts";
 import { type CheckIn, endSession, isLive } from "./session.ts";
 import { AT, card, checkIn, document, frozen, Inbox, report, resolution } from "./testing/build.ts";
@@ -51,7 +53,7 @@ type Event =
       source: number | undefined;
     }
   | { do: "resolve"; report: Parameters<typeof resolution>[0]; source: number | undefined }
-  | { do: "hook"; event: CheckIn; lease: Transaction<void>["lease"] }
+  | { do: "hook"; event: CheckIn; lease: Transaction<void>["lease"]; recall: Loss | undefined }
   | { do: "ack"; token: number }
   | { do: "end"; session: string }
   | { do: "policy"; muted: boolean }
@@ -101,6 +103,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
         })
         .map(({ place, ...own }) => ({ ...place, ...own })),
       lease: fc.constantFrom("any" as const, "any" as const, "urgent" as const, undefined),
+      recall: fc.constantFrom("compact" as const, "resume" as const, undefined),
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("ack" as const), token: fc.nat(12) }) },
@@ -176,7 +179,8 @@ class Watched extends Inbox {
       this.#run({ change });
       assert.ok(made.signature !== "unverified" || trust === undefined || trust === "unverified");
     } else if (event.do === "hook") {
-      this.#run({ checkIn: event.event, lease: event.lease });
+      const { recalled } = this.#run({ checkIn: event.event, lease: event.lease, recall: event.recall });
+      this.#noteRecalled(recalled);
     } else if (event.do === "ack") {
       const known = this.leases[event.token];
       const token = known?.token ?? "never handed out";
@@ -203,6 +207,19 @@ class Watched extends Inbox {
     } else this.#run({});
   }
 
+  /** What was shown again is noted, and nothing else follows from it. */
+  #noteRecalled(recalled: readonly Recall[]): void {
+    const before = frozen(this.doc);
+    this.#run({ change: (doc) => [noteRecalled(doc, recalled), undefined] });
+    const withoutNotes = ({ signals }: Document) =>
+      signals.map((signal) => ({ ...signal, told: signal.told.map(({ shown: _, ...told }) => told) }));
+    assert.deepEqual(withoutNotes(this.doc), withoutNotes(before));
+    for (const { signal, session } of recalled) {
+      const again = recall(this.doc, session, "resume", new Set(), AT(this.minutes));
+      assert.ok(!again.some((other) => other.signal.key === signal.key), "a change is shown once");
+    }
+  }
+
   #trustOf(key: string): string | undefined {
     return findSignal(this.doc, key)?.trust;
   }
@@ -221,10 +238,24 @@ class Watched extends Inbox {
 
   /** What one transaction hands out, and how it says that nothing happened. */
   #checkOutcome<T>(before: Document, applied: Applied<T>, transaction: Transaction<T>): void {
-    const { reminders, waiting, changed, doc } = applied;
+    const { reminders, waiting, recalled, omitted, changed, doc } = applied;
     const { checkIn: event } = transaction;
     const now = AT(this.minutes);
     assert.ok(reminders.length <= MAX_REMINDERS && waiting >= 0);
+    assert.ok(reminders.length + recalled.length <= MAX_REMINDERS);
+    assert.ok(omitted === 0 || reminders.length + recalled.length === MAX_REMINDERS);
+    assert.ok(recalled.length === 0 || (transaction.recall && event?.subagent === false));
+    const leased = reminders.map(({ signal }) => signal.key);
+    for (const { signal, loss, known } of recalled) {
+      assert.ok(!leased.includes(signal.key) && !signal.one_shot);
+      assert.equal(policyHold(doc, signal, now), undefined, "nothing held is shown again");
+      assert.ok(
+        signal.told.some(({ session }) => session === event?.id),
+        "only what it was told",
+      );
+      if (loss === "resume") assert.ok(known.generation < signal.generation);
+      else assert.ok(known.generation === signal.generation && signal.state === "fired");
+    }
     for (const { signal, lease } of reminders) {
       const { key, generation } = signal;
       assert.equal(lease.session, event?.id);

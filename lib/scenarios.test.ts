@@ -149,6 +149,12 @@ const ROWS: Record<string, string[]> = {
     "a recovery keeps nobody",
     "waiting for background work",
   ],
+  "told again": [
+    "after a compaction, what is still fired",
+    "on resumption, what changed meanwhile",
+    "never a one-shot, nor what is held",
+    "three in all, new ones first",
+  ],
   caps: [
     "what is settled and not owed goes first",
     "then what is settled and owed",

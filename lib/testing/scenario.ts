@@ -10,6 +10,7 @@ import { messageOf } from "../errors.ts";
 import { ack, ackAll } from "../lease.ts";
 import { type FireReport, fire, type ResolveReport, resolve } from "../lifecycle.ts";
 import { DEFAULTS } from "../policy.ts";
+import { noteRecalled, type Recall } from "../recall.ts";
 import { renderReminders } from "../render.ts";
 import { type CheckIn, endSession } from "../session.ts";
 import { parseDuration, plus, type Time } from "../time.ts";
@@ -28,9 +29,14 @@ const Expectation = z.strictObject({
   outcome: z.string().optional(),
   /** A part of the refusal's message. */
   refused: z.string().optional(),
-  /** What the session is shown, in order: `key#generation`, with ` attempt 2` behind it when sent again. */
+  /**
+   * What the session is shown, in order: `key#generation`, with ` attempt 2` behind it when sent again, and ` again`
+   * when it was told before and has lost it.
+   */
   told: z.array(z.string()).optional(),
   waiting: z.number().optional(),
+  /** How many more it was told before, and is not shown again. */
+  omitted: z.number().optional(),
   /** Per key, where its news stands: `STATE#GENERATION STATUS`, then the session or the reason; or `gone`. */
   signals: z.record(z.string(), z.string()).optional(),
   /** Per session: its state, or `gone`. */
@@ -95,6 +101,8 @@ const Step = z.strictObject({
       attended: z.boolean().optional(),
     })
     .optional(),
+  /** With a start: that it is none, but comes after one of these. */
+  source: z.enum(["compact", "resume"]).optional(),
   /** The hook is killed after it has leased and before it prints. */
   dies: z.literal(true).optional(),
   /** The session expects the end of background work of its own. */
@@ -163,22 +171,34 @@ export function* play(scenario: Scenario): Generator<Played> {
     } catch (error) {
       refusal = messageOf(error);
     }
-    const { reminders = [], waiting = 0, value } = applied ?? {};
+    const { reminders = [], recalled = [], waiting = 0, omitted = 0, value } = applied ?? {};
     for (const { signal, lease } of reminders) {
       tokens.set(`${signal.key}#${lease.generation}`, lease.token);
       tokens.set(`${signal.key}#${lease.generation} attempt ${lease.attempt}`, lease.token);
     }
-    const shown = step.dies ? "" : renderReminders(reminders, waiting);
+    const shown = step.dies ? "" : renderReminders([...reminders, ...recalled], waiting, omitted);
     if (shown) {
       // The hook's second transaction.
       const printed = reminders.map(({ lease }) => lease.token);
-      doc = apply(doc, acking(printed), { heartbeats: [], newToken }, now).doc;
+      doc = apply(doc, acking(printed, recalled), { heartbeats: [], newToken }, now).doc;
     }
-    const told = reminders.map(
-      ({ signal, lease }) =>
-        `${signal.key}#${lease.generation}${lease.attempt > 1 ? ` attempt ${lease.attempt}` : ""}`,
-    );
-    const result = { doc, now, outcome: value, refusal, told: step.dies ? [] : told, waiting, shown };
+    const told = [
+      ...reminders.map(
+        ({ signal, lease }) =>
+          `${signal.key}#${lease.generation}${lease.attempt > 1 ? ` attempt ${lease.attempt}` : ""}`,
+      ),
+      ...recalled.map(({ signal }) => `${signal.key}#${signal.generation} again`),
+    ];
+    const result = {
+      doc,
+      now,
+      outcome: value,
+      refusal,
+      told: step.dies ? [] : told,
+      waiting,
+      omitted,
+      shown,
+    };
     yield {
       at: step.at,
       note: step.note,
@@ -196,11 +216,12 @@ interface Outcome {
   refusal: string;
   told: string[];
   waiting: number;
+  omitted: number;
   shown: string;
 }
 
-function acking(tokens: readonly string[]): Transaction<undefined> {
-  return { change: (doc, now) => [ackAll(doc, tokens, now), undefined] };
+function acking(tokens: readonly string[], recalled: readonly Recall[]): Transaction<undefined> {
+  return { change: (doc, now) => [noteRecalled(ackAll(doc, tokens, now), recalled), undefined] };
 }
 
 function transactionOf(
@@ -229,11 +250,13 @@ function transactionOf(
   }
   if (step.end !== undefined) return { change: (doc, now) => [endSession(doc, session ?? "", now), "left"] };
   if (session === undefined) return {};
-  return { checkIn: checkInOf(step, session, where), lease: step.stop ? "urgent" : "any" };
+  const lease = step.stop ? "urgent" : "any";
+  return { checkIn: checkInOf(step, session, where), lease, recall: step.source };
 }
 
 function checkInOf(step: Step, id: string, where: Step["where"]): CheckIn {
-  const idle = step.start !== undefined || step.stop !== undefined;
+  // A compaction comes in the middle of a turn.
+  const idle = (step.start !== undefined && step.source !== "compact") || step.stop !== undefined;
   return {
     id,
     harness: "claude-code",
@@ -305,6 +328,7 @@ function compare(expected: z.infer<typeof Expectation>, result: Outcome): string
   if (expected.outcome !== undefined) check("outcome", expected.outcome, result.outcome);
   if (expected.told !== undefined) check("told", expected.told, result.told);
   if (expected.waiting !== undefined) check("waiting", expected.waiting, result.waiting);
+  if (expected.omitted !== undefined) check("omitted", expected.omitted, result.omitted);
   for (const [key, want] of Object.entries(expected.signals ?? {})) check(key, want, standing(result, key));
   for (const [id, want] of Object.entries(expected.sessions ?? {})) {
     check(id, want, result.doc.sessions.find((session) => session.id === id)?.state ?? "gone");
@@ -334,8 +358,9 @@ function describe(step: Step, result: Outcome): string {
   const session = sessionOf(step);
   if (session === undefined) return "time passes";
   const event = (["start", "prompt", "tool", "stop", "subagent", "end"] as const).find((name) => step[name]);
+  const after = step.source ? ` after a ${step.source === "compact" ? "compaction" : "resumption"}` : "";
   const told = result.told.length > 0 ? `is told ${result.told.join(", ")}` : "is told nothing";
-  return `session ${session}, ${event}: ${step.dies ? "the hook dies before it prints" : told}`;
+  return `session ${session}, ${event}${after}: ${step.dies ? "the hook dies before it prints" : told}`;
 }
 
 function withPolicy(doc: Document, toml: string | undefined): Document {
