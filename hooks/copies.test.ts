@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { before, describe, test } from "node:test";
 import { fireReport } from "../lib/by-hand.ts";
-import { pointsOf } from "../lib/claude-code.ts";
+import { pointsOf } from "../lib/client.ts";
 import { copyEntry } from "../lib/copy.ts";
 import { type Document, findSession } from "../lib/document.ts";
 import { type Entry, entries, entryNamed } from "../lib/entries.ts";
@@ -24,7 +24,7 @@ import { timeOf } from "../lib/time.ts";
 
 /** A hook may be copied in several ways, and does the same in all of them. */
 
-/** The session of the fixtures. */
+/** The session that all are run for. */
 const ADA = "5e551014-7a1e-4c0d-9b1f-2f6c1d0a9e37";
 const HOOKS = entries().filter(({ name }) => name.startsWith("hooks/"));
 const PARALLEL = { concurrency: 2 };
@@ -37,11 +37,19 @@ const links = join(root, "links");
 const project = join(root, "api");
 const inboxes = { due: join(root, "due"), muted: join(root, "muted") };
 
+/** Two clients have hooks of one name. */
+const clientOf = ({ name }: Entry) => basename(dirname(name));
+const bundleOf = (entry: Entry) => join(bundled, clientOf(entry), `${basename(entry.name)}.mjs`);
+const copyOf = (entry: Entry) => join(dotfiles, clientOf(entry), basename(entry.file));
+
 before(
   async () => {
     for (const folder of [dotfiles, bundled, links, project]) mkdirSync(folder);
-    await Promise.all([install(), prepareInboxes(), ...HOOKS.map((hook) => copyEntry(hook, bundled))]);
-    for (const { file } of HOOKS) copyFileSync(file, join(dotfiles, basename(file)));
+    await Promise.all([install(), prepareInboxes(), ...HOOKS.map(bundle)]);
+    for (const entry of HOOKS) {
+      mkdirSync(dirname(copyOf(entry)), { recursive: true });
+      copyFileSync(entry.file, copyOf(entry));
+    }
   },
   { timeout: 120_000 },
 );
@@ -87,16 +95,18 @@ interface Ran extends Run {
 async function hook(entry: Entry, form: keyof typeof FORMS, state: keyof typeof inboxes): Promise<Ran> {
   const dir = join(mkdtempSync(join(root, "inbox-")), "in box");
   cpSync(inboxes[state], dir, { recursive: true });
-  const [point] = pointsOf(basename(entry.name));
-  const fixture = readFileSync(join(ROOT, "fixtures/claude-code", `${point?.event}.json`), "utf8");
-  const stdin = JSON.stringify({ ...JSON.parse(fixture), cwd: project });
+  const [point] = pointsOf(entry.name);
+  const fixture = readFileSync(join(ROOT, "fixtures", clientOf(entry), `${point?.event}.json`), "utf8");
+  const stdin = JSON.stringify({ ...JSON.parse(fixture), session_id: ADA, cwd: project });
   const [program = "", ...words] = FORMS[form](entry);
   const ran = await run(program, [...words, "--dir", dir], { stdin, cwd: root, env: { HOME: root } });
   return { ...ran, doc: readDocument(dir, timeOf(Date.now())) };
 }
 
-const bundleOf = ({ name }: Entry) => join(bundled, `${basename(name)}.mjs`);
-const copyOf = ({ file }: Entry) => join(dotfiles, basename(file));
+function bundle(entry: Entry): Promise<string> {
+  mkdirSync(dirname(bundleOf(entry)), { recursive: true });
+  return copyEntry(entry, dirname(bundleOf(entry)));
+}
 
 function link(file: string): string {
   const place = join(mkdtempSync(join(links, "l-")), basename(file));
@@ -118,17 +128,18 @@ describe("a hook prints the same bytes", PARALLEL, () => {
   for (const entry of HOOKS) {
     const { name } = entry;
     const isLast = name.endsWith("/session-end");
+    const isSilent = isLast || name === "hooks/codex/stop";
 
     test(`${name}, when a reminder is due, in all its forms`, async () => {
       const { stdout, doc } = await hook(entry, "the source", "due");
-      if (isLast) assert.equal(stdout, "");
+      if (isSilent) assert.equal(stdout, "");
       else assert.match(JSON.parse(stdout).hookSpecificOutput.additionalContext, /^signal: prod:down#1$/m);
       for (const form of Object.keys(FORMS).slice(1) as (keyof typeof FORMS)[]) {
         const ran = await hook(entry, form, "due");
         assert.deepEqual([ran.code, ran.stdout, ran.stderr], [0, stdout, ""], form);
         assert.deepEqual(outcome(ran.doc), outcome(doc), form);
       }
-      assert.deepEqual(outcome(doc), { registered: !isLast, acked: !isLast });
+      assert.deepEqual(outcome(doc), { registered: !isLast, acked: !isSilent });
     });
 
     test(`${name}, when nothing is due, prints none`, async () => {
@@ -166,7 +177,7 @@ describe("a hook prints the same bytes", PARALLEL, () => {
     const folder = join(root, "made there");
     mkdirSync(folder);
     const copy = join(dotfiles, "node_modules/ambient-signals/scripts/copy.mts");
-    const { code, stdout, stderr } = await run(process.execPath, [...TSX, copy, "stop", folder]);
+    const { code, stdout, stderr } = await run(process.execPath, [...TSX, copy, "claude-code/stop", folder]);
     assert.deepEqual([code, stdout], [0, `${join(folder, "stop.mjs")}\n`], stderr);
     const licences = (file: string) =>
       /\n(\/\/ [\w@/-]+ [\d.]+\n\/\/\n[\s\S]*)/.exec(readFileSync(file, "utf8"))?.[1];

@@ -113,7 +113,7 @@ describe("the bundle of", PARALLEL, () => {
 });
 
 describe("an entry that needs the others says so when it stands alone:", PARALLEL, () => {
-  const args: Record<string, string[]> = { copy: ["stop", "."], install: ["--dry-run"] };
+  const args: Record<string, string[]> = { copy: ["claude-code/stop", "."], install: ["--dry-run"] };
   const needing = ALL.filter(({ file }) => /^ \* Needs .*other files/m.test(readFileSync(file, "utf8")));
 
   for (const { name } of needing) {

@@ -25,14 +25,15 @@ test("the entries are the .mts files of the package, sorted, and nothing else", 
 });
 
 const HOOKS = entries().flatMap(({ name }) => (name.startsWith("hooks/") ? basename(name) : []));
-const THE_HOOKS = `the hooks are ${HOOKS.join(", ")}, and signals lists the rest`;
+const THE_HOOKS = `the hooks are ${[...new Set(HOOKS)].join(", ")}, and signals lists the rest`;
 
 describe("an entry is named", () => {
   for (const [text, name] of [
-    ["stop", "hooks/claude-code/stop"],
-    ["stop.mts", "hooks/claude-code/stop"],
-    ["stop.mjs", "hooks/claude-code/stop"],
+    ["post-tool-batch", "hooks/claude-code/post-tool-batch"],
+    ["post-tool-batch.mts", "hooks/claude-code/post-tool-batch"],
+    ["post-tool-batch.mjs", "hooks/claude-code/post-tool-batch"],
     ["claude-code/stop", "hooks/claude-code/stop"],
+    ["codex/stop", "hooks/codex/stop"],
     ["hooks/claude-code/stop", "hooks/claude-code/stop"],
     ["./hooks/claude-code/stop.mts", "hooks/claude-code/stop"],
     ["list", "scripts/list"],
@@ -40,6 +41,12 @@ describe("an entry is named", () => {
   ] as const) {
     test(`${name} by ${text}`, () => assert.equal(entryNamed(text).name, name));
   }
+
+  test("by a name that two clients have a hook of, with its client", () => {
+    const both = "hooks/claude-code/stop, hooks/codex/stop";
+    const message = `NAME: stop: could be any of ${both}; write more of it`;
+    assert.throws(() => entryNamed("stop"), { name: "UsageError", message });
+  });
 
   for (const [text, help] of [
     ["", THE_HOOKS],

@@ -15,7 +15,7 @@ import { dirname, join } from "node:path";
 import { before, describe, test } from "node:test";
 import { writeBundles } from "../lib/bundle.ts";
 import { type FireFlags, fireReport } from "../lib/by-hand.ts";
-import { pointsOf } from "../lib/claude-code.ts";
+import { pointsOf } from "../lib/client.ts";
 import type { Document } from "../lib/document.ts";
 import { entries } from "../lib/entries.ts";
 import { transact } from "../lib/inbox.ts";
@@ -53,7 +53,7 @@ const TOKEN = "c0ffee00-0000-4000-8000-000000000001";
 const ROWS: Record<string, Row> = {
   ack: { args: [TOKEN], refused: ["no-such-token"], inbox: true },
   config: { args: [], inbox: true },
-  copy: { args: ["stop", "."], refused: ["stop", "no-such-folder"], directory: "needed" },
+  copy: { args: ["claude-code/stop", "."], refused: ["claude-code/stop", "no-such-folder"], directory: "needed" },
   demo: { args: ["ci-breaks-and-recovers"], refused: ["no-such"], forPeople: true },
   doctor: { args: [], inbox: true },
   fire: {
@@ -277,7 +277,7 @@ for (const name of SCRIPTS) {
       const needsOthers = /^Needs .*other files/m.test(commentOf(alone));
       const file = needsOthers ? bundle(`scripts/${name}`) : alone;
       const [done, wrong, no] = await Promise.all([
-        script(name, name === "copy" ? ["stop", at.home] : args, at, { cwd: "/", file }),
+        script(name, name === "copy" ? ["claude-code/stop", at.home] : args, at, { cwd: "/", file }),
         script(name, [...args, "one", `two ${HOSTILE}`, "too many"]),
         refused && script(name, refused),
       ]);
@@ -380,27 +380,30 @@ test(
 // ---------------------------------------------------------------- hooks
 
 for (const name of HOOKS) {
-  const [point] = pointsOf(name.split("/").at(-1) ?? "");
+  const [point] = pointsOf(name);
   const event = point?.event ?? "";
+  const [, harness = ""] = name.split("/");
+  /** Whether its client takes anything from it. */
+  const isHeard = event !== "SessionEnd" && name !== "hooks/codex/stop";
 
   const hook = (args: readonly string[], at: Pick<Place, "home">, options: Options = {}) =>
     runBundle(name, args, at, { stdin: payload(at), ...options });
   const payload = ({ home }: Pick<Place, "home">) => {
-    const fixture = join(ROOT, "fixtures", "claude-code", `${event}.json`);
+    const fixture = join(ROOT, "fixtures", harness, `${event}.json`);
     return JSON.stringify({ ...JSON.parse(readFileSync(fixture, "utf8")), session_id: "ada", cwd: home });
   };
   const inboxOf = ({ dir }: Place) => readFileSync(join(dir, "inbox.json"), "utf8");
 
   describe(name, PARALLEL, () => {
     test("is for an event that the client has", () => {
-      assert.notEqual(event, "", "add it to the points in lib/claude-code.ts");
+      assert.notEqual(event, "", "add it to the points of its client in lib");
     });
 
     test("prints one object or nothing, and what is due without harm", async () => {
       const at = place();
       const { code, stdout, stderr } = await hook([], at);
       assert.deepEqual([code, stderr], [0, ""]);
-      if (event === "SessionEnd") return assert.equal(stdout, "");
+      if (!isHeard) return assert.equal(stdout, "");
       const { hookSpecificOutput } = JSON.parse(stdout);
       assert.equal(hookSpecificOutput.hookEventName, event);
       assert.match(hookSpecificOutput.additionalContext, /^signal: prod:down#1$/m);
@@ -423,7 +426,7 @@ for (const name of HOOKS) {
       assert.equal(code, 0);
       assert.match(systemMessage, /^ambient-signals: --dri .*--dir DIR/);
       assert.match(stack.join("\n"), STACK, "DEBUG=1 shows where an error comes from");
-      assert.deepEqual(stdout && JSON.parse(stdout), event === "SessionEnd" ? "" : { systemMessage });
+      assert.deepEqual(stdout && JSON.parse(stdout), isHeard ? { systemMessage } : "");
       assert.equal(inboxOf(at), before);
     });
 
@@ -447,9 +450,9 @@ for (const name of HOOKS) {
           assert.equal(code, 0, what);
           assert.match(stderr, /^ambient-signals: [^\n]+\n$/, what);
           // Where nothing can be remembered, only the moments that come once a turn are for the person.
-          const isHeard = forgets ? /^(SessionStart|UserPromptSubmit)$/.test(event) : event !== "SessionEnd";
+          const isTold = forgets ? /^(SessionStart|UserPromptSubmit)$/.test(event) : isHeard;
           const systemMessage = stderr.trimEnd();
-          assert.deepEqual(stdout && JSON.parse(stdout), isHeard ? { systemMessage } : "", what);
+          assert.deepEqual(stdout && JSON.parse(stdout), isTold ? { systemMessage } : "", what);
         }),
       );
     });
@@ -463,7 +466,7 @@ for (const name of HOOKS) {
         withoutReader(words, payload(at)),
       ]);
       for (const result of results) assert.equal(calm(result, words).code, 0);
-      if (event !== "SessionEnd") assert.match(results[0]?.stdout ?? "", /prod:down/);
+      if (isHeard) assert.match(results[0]?.stdout ?? "", /prod:down/);
     });
   });
 }

@@ -1,206 +1,35 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import {
   closeSync,
   constants,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   readSync,
-  realpathSync,
   rmSync,
   statSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FireFlags, fireReport } from "../../lib/by-hand.ts";
-import { type Document, findSession, findSignal, type Session } from "../../lib/document.ts";
+import { findSignal, type Session } from "../../lib/document.ts";
 import { codeOf } from "../../lib/errors.ts";
 import { readFailures } from "../../lib/failure.ts";
-import { type Options, readDocument, transact } from "../../lib/inbox.ts";
-import { fire } from "../../lib/lifecycle.ts";
+import { Bench, type Payload, SESSIONS, said, until } from "../../lib/testing/bench.ts";
 import { privateMounts } from "../../lib/testing/mounts.ts";
-import { ROOT, run, tempDirectory } from "../../lib/testing/process.ts";
-import { timeOf } from "../../lib/time.ts";
+import { ROOT, run, TSX } from "../../lib/testing/process.ts";
 
-/** The hooks as a client meets them: real processes, with the payloads of real runs on stdin. */
+/** The hooks as Claude Code meets them: real processes, with the payloads of real runs on stdin. */
 
-type Payload = Record<string, unknown>;
-
-/** The session of all fixtures. */
-const ADA = "5e551014-7a1e-4c0d-9b1f-2f6c1d0a9e37";
+const ADA = SESSIONS["claude-code"];
 
 /** Tests share two cores with each other and with the hooks that they start. */
 const PARALLEL = { concurrency: 3 };
-
-/** One process for a hook, not the two of tsx's command, so that a signal hits the hook itself. */
-const INTERPRETER = ["--import", import.meta.resolve("tsx")];
-
-const KEEP: Options = { onConfigFault: "keep" };
-
-const root = realpathSync(tempDirectory("hooks"));
-const children = new Set<ChildProcess>();
-after(() => {
-  for (const child of children) child.kill("SIGKILL");
-});
-
-// ---------------------------------------------------------------- an inbox, a checkout, and hooks that run there
-
-class Workshop {
-  readonly home = mkdtempSync(join(root, "shop-"));
-  readonly dir = join(this.home, "signals");
-  readonly api = this.checkout("api", "git@github.com:acme/api.git");
-
-  constructor(config?: string) {
-    mkdirSync(this.dir, { mode: 0o700 });
-    if (config !== undefined) this.write("config.toml", config);
-  }
-
-  checkout(name: string, remote: string): string {
-    const dir = join(this.home, name);
-    mkdirSync(join(dir, ".git"), { recursive: true });
-    writeFileSync(join(dir, ".git", "HEAD"), "ref: refs/heads/main\n");
-    writeFileSync(join(dir, ".git", "config"), `[remote "origin"]\n\turl = ${remote}\n`);
-    return dir;
-  }
-
-  write(name: string, text: string): void {
-    writeFileSync(join(this.dir, name), text);
-  }
-
-  /** Fires signals for the checkout, one after the other. */
-  async fire(keys: readonly string[], flags: FireFlags = {}): Promise<void> {
-    for (const key of keys) {
-      const given = { key, summary: `${key} is red`, repo: "acme/api", "source-url": "https://ci.example/1" };
-      const change = (doc: Document, now: string) => fire(doc, fireReport({ ...given, ...flags }, now), now);
-      await transact(this.dir, { change }, KEEP);
-      // The order of delivery goes by the millisecond.
-      await sleep(2);
-    }
-  }
-
-  /** A real payload, in a directory that exists here. */
-  payload(fixture: string, fields: Payload = {}): Payload {
-    const text = readFileSync(join(ROOT, "fixtures", "claude-code", `${fixture}.json`), "utf8");
-    return { ...JSON.parse(text), cwd: this.api, ...fields };
-  }
-
-  /** Starts a hook and leaves its streams to the test. */
-  start(name: string, { env = {}, stdout = "pipe" as "pipe" | number, args = [] as string[] } = {}): Hook {
-    const { PATH = "" } = process.env;
-    const child = spawn(
-      process.execPath,
-      [...INTERPRETER, join(ROOT, "hooks", "claude-code", `${name}.mts`), ...args],
-      {
-        cwd: this.home,
-        env: { PATH, HOME: this.home, HARN_EXT_SIGNALS_DIR: this.dir, ...env },
-        stdio: ["pipe", stdout, "pipe"],
-      },
-    );
-    children.add(child);
-    return new Hook(child);
-  }
-
-  /** Runs a hook on one event, a fixture's name or whole, to its end. */
-  hook(name: string, event: string | Payload, options: Parameters<Workshop["start"]>[1] = {}): Promise<Said> {
-    const payload = typeof event === "string" ? this.payload(event) : event;
-    return this.start(name, options).ends(JSON.stringify(payload));
-  }
-
-  get doc(): Document {
-    return readDocument(this.dir, timeOf(Date.now()));
-  }
-
-  get session(): Session | undefined {
-    return findSession(this.doc, ADA);
-  }
-
-  /** Per key, whether the session is known to have been told. */
-  isAcked(key: string): boolean {
-    return findSignal(this.doc, key)?.acked !== undefined;
-  }
-}
-
-/** What a hook said, to whom. */
-interface Said {
-  /** What the model is shown. */
-  text: string;
-  /** The keys in it, in order. */
-  told: string[];
-  event: string | undefined;
-  /** What the person is shown. */
-  message: string | undefined;
-  stdout: string;
-  stderr: string;
-}
-
-class Hook {
-  readonly child: ChildProcess;
-  #stdout = "";
-  #stderr = "";
-  readonly #closed: Promise<unknown[]>;
-
-  constructor(child: ChildProcess) {
-    this.child = child;
-    child.stdout?.setEncoding("utf8").on("data", (text: string) => (this.#stdout += text));
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => (this.#stderr += text));
-    // A hook may end without having read all of its input.
-    child.stdin?.on("error", () => {});
-    this.#closed = once(child, "close");
-  }
-
-  write(part: string | Buffer): void {
-    this.child.stdin?.write(part);
-  }
-
-  /** Waits for the end, after the rest of the input if one is given, and holds every hook to its contract. */
-  async ends(rest?: string | Buffer): Promise<Said> {
-    if (rest !== undefined) this.child.stdin?.end(rest);
-    const [code, signal] = await this.#closed;
-    children.delete(this.child);
-    assert.deepEqual([code, signal], [0, null], `a hook exits 0, always: ${this.#stderr}`);
-    return said(this.#stdout, this.#stderr);
-  }
-
-  async isKilled(): Promise<void> {
-    this.child.kill("SIGKILL");
-    const [, signal] = await this.#closed;
-    children.delete(this.child);
-    assert.equal(signal, "SIGKILL");
-  }
-}
-
-/** Takes one output apart; it must be one object of the shape that the client accepts, or nothing. */
-function said(stdout: string, stderr: string): Said {
-  const nothing = { text: "", told: [], event: undefined, message: undefined, stdout, stderr };
-  if (stdout === "") return nothing;
-  const { hookSpecificOutput, systemMessage, ...others } = JSON.parse(stdout) as {
-    hookSpecificOutput?: { hookEventName: string; additionalContext: string };
-    systemMessage?: string;
-  };
-  assert.deepEqual(others, {}, "the client knows no other fields");
-  if (hookSpecificOutput === undefined) return { ...nothing, message: systemMessage };
-  const { hookEventName: event, additionalContext: text, ...more } = hookSpecificOutput;
-  assert.deepEqual(more, {});
-  assert.notEqual(text, "", "empty context is never printed");
-  const told = [...text.matchAll(/^signal: (.*)$/gm)].map(([, key]) => key ?? "");
-  return { text, told, event, message: systemMessage, stdout, stderr };
-}
-
-/** Waits until something holds, with a bound that only a broken test reaches. */
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; !holds(); ) {
-    assert.ok(Date.now() < end, `waited in vain: ${what}`);
-    await sleep(10);
-  }
-}
 
 // ---------------------------------------------------------------- what each hook does
 
@@ -215,7 +44,7 @@ describe("each hook", PARALLEL, () => {
   ];
   for (const [file, fixture, state] of cases) {
     test(`${file} on ${fixture} tells all that is due and leaves the session ${state}`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       await shop.fire(["ci:main"]);
 
       const { event, told, message, stderr } = await shop.hook(file, fixture);
@@ -227,7 +56,7 @@ describe("each hook", PARALLEL, () => {
   }
 
   test("follows one session from its start to its end, and after it", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     const web = shop.checkout("web", "https://github.com/acme/web.git");
     const env = {
       CLAUDE_PID: "4711",
@@ -295,7 +124,7 @@ describe("each hook", PARALLEL, () => {
   });
 
   test("tells three of five at first, says how many wait, and then tells the rest", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     await shop.fire(["a", "b", "c", "d"]);
     await shop.fire(["prod:down"], { severity: "urgent" });
 
@@ -309,7 +138,7 @@ describe("each hook", PARALLEL, () => {
   });
 
   test("tells each reminder exactly once when twelve hooks of one session run at once", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     const keys = Array.from({ length: 8 }, (_, i) => `job:${i}`);
     await shop.fire(keys);
 
@@ -326,7 +155,7 @@ describe("each hook", PARALLEL, () => {
   });
 
   test("uses the inbox that --dir names before the one of the environment", async () => {
-    const [shop, other] = [new Workshop(), new Workshop()];
+    const [shop, other] = [new Bench(), new Bench()];
     await other.fire(["ci:main"]);
     const { told } = await shop.hook("session-start", "SessionStart", { args: ["--dir", other.dir] });
     assert.deepEqual(told, ["ci:main#1"]);
@@ -334,12 +163,8 @@ describe("each hook", PARALLEL, () => {
   });
 
   test("prints its own doc comment as help, and the version", async () => {
-    const shop = new Workshop();
-    const help = await run(process.execPath, [
-      ...INTERPRETER,
-      join(ROOT, "hooks/claude-code/stop.mts"),
-      "-h",
-    ]);
+    const shop = new Bench();
+    const help = await run(process.execPath, [...TSX, join(ROOT, "hooks/claude-code/stop.mts"), "-h"]);
     assert.equal(help.code, 0);
     assert.match(help.stdout, /^When the agent is about to stop: [^\n]*\n[\s\S]*\nNeeds {4}/);
     const version = await shop.start("stop", { args: ["--version"] });
@@ -355,7 +180,7 @@ describe("each hook", PARALLEL, () => {
 
 describe("the event on stdin", PARALLEL, () => {
   test("is taken as complete as soon as it is, though the client never closes its end", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     await shop.fire(["ci:main"]);
     const hook = shop.start("post-tool-use");
     hook.write(JSON.stringify(shop.payload("PostToolUse")));
@@ -364,7 +189,7 @@ describe("the event on stdin", PARALLEL, () => {
   });
 
   test("may come in pieces, cut inside a character, after a brace and inside a string", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     await shop.fire(["ci:main"]);
     const response = { stdout: 'é🎉 } {"a\\": "}} \\', nested: { deep: {} }, after: "{" };
     const text = JSON.stringify(shop.payload("PostToolUse", { tool_response: response }), null, 1);
@@ -384,7 +209,7 @@ describe("the event on stdin", PARALLEL, () => {
   });
 
   test("may hold a tool's output of 20 MB, and braces in it cost no more than letters", async (t) => {
-    const shop = new Workshop();
+    const shop = new Bench();
     await shop.fire(["ci:main"]);
     const seconds = async (filler: string) => {
       const response = { stdout: filler.repeat(20e6) };
@@ -403,7 +228,7 @@ describe("the event on stdin", PARALLEL, () => {
   });
 
   test("is passed over in silence when it is empty", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     const { stdout, stderr } = await shop.start("session-start").ends("");
     assert.deepEqual([stdout, stderr, readdirSync(shop.dir)], ["", "", []]);
   });
@@ -416,7 +241,7 @@ describe("the event on stdin", PARALLEL, () => {
   ];
   for (const [what, input, said] of nothings) {
     test(`is said to the person, once, and touches nothing, when it ${what}`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       const { stdout, stderr } = await shop.start("session-start").ends(input);
       assert.match(JSON.parse(stdout).systemMessage, said);
       assert.match(stderr, said);
@@ -432,7 +257,7 @@ describe("the event on stdin", PARALLEL, () => {
   }
 
   test("is given up quietly after three seconds without a byte", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     const hook = shop.start("session-start");
     hook.write('{"hook_event_name":"SessionStart",');
     const { stdout, stderr } = await hook.ends();
@@ -440,7 +265,7 @@ describe("the event on stdin", PARALLEL, () => {
   });
 
   test("is not even looked at with HARN_EXT_SIGNALS_OFF=1", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     await shop.fire(["ci:main"]);
     const hook = shop.start("session-start", { env: { HARN_EXT_SIGNALS_OFF: "1" } });
     const { stdout, stderr } = await hook.ends();
@@ -455,7 +280,7 @@ describe("the event on stdin", PARALLEL, () => {
 describe("a session id", PARALLEL, () => {
   for (const id of ["../../escape%2F", "..", "é".repeat(40)]) {
     test(`such as ${id.slice(0, 20)} names a session and no path`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       await shop.fire(["ci:main"]);
       const { told, stderr } = await shop.hook(
         "session-start",
@@ -474,7 +299,7 @@ describe("a session id", PARALLEL, () => {
   ];
   for (const [what, id] of bad) {
     test(`that ${what} is refused, and the person is told`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       await shop.fire(["ci:main"]);
       const said = await shop.hook("session-start", shop.payload("SessionStart", { session_id: id }));
       assert.equal(said.text, "");
@@ -487,7 +312,7 @@ describe("a session id", PARALLEL, () => {
   }
 
   test("reaches the session's own shell through CLAUDE_ENV_FILE, from its start only", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     const file = join(shop.home, "env.sh");
     const env = { CLAUDE_ENV_FILE: file };
     const id = `it's "$(touch ${join(shop.home, "pwned")})" \\ \`id\``;
@@ -506,7 +331,7 @@ describe("a session id", PARALLEL, () => {
 describe("the event of a subagent", PARALLEL, () => {
   for (const agent_id of ["a1", "", 7]) {
     test(`is no event of the session, agent_id ${JSON.stringify(agent_id)}`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       await shop.hook("user-prompt-submit", "UserPromptSubmit");
       await shop.fire(["ci:main"], { severity: "urgent" });
       const env = { CLAUDE_ENV_FILE: join(shop.home, "env") };
@@ -527,7 +352,7 @@ describe("the event of a subagent", PARALLEL, () => {
 });
 
 test("a compaction in the middle of a turn leaves the session as busy as it was", async () => {
-  const shop = new Workshop();
+  const shop = new Bench();
   await shop.hook("user-prompt-submit", "UserPromptSubmit");
   await shop.hook("session-start", shop.payload("SessionStart", { source: "compact" }));
   assert.equal(shop.session?.state, "busy");
@@ -536,7 +361,7 @@ test("a compaction in the middle of a turn leaves the session as busy as it was"
 });
 
 test("what the person is shown is clean, whatever the trouble names", async () => {
-  const shop = new Workshop();
+  const shop = new Bench();
   const dir = join(shop.home, "in\n\u001b[31mbox\u202e");
   mkdirSync(join(dir, "config.toml"), { recursive: true });
   const { message, stdout, stderr } = await shop.hook("post-tool-use", "PostToolUse", {
@@ -551,7 +376,7 @@ test("what the person is shown is clean, whatever the trouble names", async () =
 describe("a flag that is not one of a hook's", PARALLEL, () => {
   for (const args of [["--dir"], ["--dir="], ["--dirr", "/tmp/x"], ["--dir", "/tmp/x", "more"]]) {
     test(`is trouble, and no session is reported anywhere: ${args.join(" ")}`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       const { message } = await shop.hook("session-start", "SessionStart", { args });
       assert.match(message ?? "", /not the flags of a hook/);
       assert.deepEqual(readdirSync(shop.dir).sort(), ["failures.jsonl", "told"]);
@@ -566,7 +391,7 @@ describe("the environment of a hook", PARALLEL, () => {
   ];
   for (const [env, attended, pid] of cases) {
     test(`with ${JSON.stringify(env)} says attended ${attended} and process ${pid}`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       await shop.hook("session-start", "SessionStart", { env });
       assert.deepEqual([shop.session?.attended, shop.session?.pid], [attended, pid]);
     });
@@ -579,10 +404,10 @@ describe("a reminder whose output does not arrive", PARALLEL, () => {
   /** Short leases, so that a reminder which nobody confirmed comes again within the test. */
   const SOON = 'lease = "1s"\nstale_after = "1h"\n';
 
-  const isLeased = (shop: Workshop) => findSignal(shop.doc, "ci:main")?.lease !== undefined;
+  const isLeased = (shop: Bench) => findSignal(shop.doc, "ci:main")?.lease !== undefined;
 
   /** A pipe that is full, so that a hook which prints stands still between lease and ack. */
-  function fullPipe(shop: Workshop): { fd: number; reader: number; size: number } {
+  function fullPipe(shop: Bench): { fd: number; reader: number; size: number } {
     const path = join(shop.home, "pipe");
     assert.equal(spawnSync("mkfifo", [path]).status, 0);
     // Two openings, since the hook's start makes the one that it is given blocking.
@@ -600,7 +425,7 @@ describe("a reminder whose output does not arrive", PARALLEL, () => {
     return { fd, reader, size };
   }
 
-  async function comesAgain(shop: Workshop): Promise<void> {
+  async function comesAgain(shop: Bench): Promise<void> {
     assert.ok(!shop.isAcked("ci:main"), "what was not read is not acked");
     await sleep(1_050);
     const again = await shop.hook("post-tool-use", "PostToolUse");
@@ -612,7 +437,7 @@ describe("a reminder whose output does not arrive", PARALLEL, () => {
   }
 
   test("since the client closed it comes again", async () => {
-    const shop = new Workshop(SOON);
+    const shop = new Bench(SOON);
     await shop.fire(["ci:main"]);
     const hook = shop.start("post-tool-use");
     hook.child.stdout?.destroy();
@@ -622,7 +447,7 @@ describe("a reminder whose output does not arrive", PARALLEL, () => {
   });
 
   test("since the hook was killed while it printed comes again", async () => {
-    const shop = new Workshop(SOON);
+    const shop = new Bench(SOON);
     await shop.fire(["ci:main"]);
     const { fd, reader } = fullPipe(shop);
     const hook = shop.start("post-tool-use", { stdout: fd });
@@ -635,7 +460,7 @@ describe("a reminder whose output does not arrive", PARALLEL, () => {
   });
 
   test("for a moment, since the pipe is full, is waited for and then acked", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     await shop.fire(["ci:main"]);
     const { fd, reader, size } = fullPipe(shop);
     const hook = shop.start("post-tool-use", { stdout: fd });
@@ -668,7 +493,7 @@ describe("a reminder whose output does not arrive", PARALLEL, () => {
     ["both", ["stdout", "stderr"]],
   ] as const) {
     test(`and trouble besides, with ${what} closed, is no reason to exit with another status`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       shop.write("inbox.json", "not json");
       const hook = shop.start("post-tool-use");
       for (const stream of streams) hook.child[stream]?.destroy();
@@ -680,7 +505,7 @@ describe("a reminder whose output does not arrive", PARALLEL, () => {
 // ---------------------------------------------------------------- trouble of our own
 
 describe("trouble", PARALLEL, () => {
-  const cases: [what: string, says: RegExp, make: (shop: Workshop) => void][] = [
+  const cases: [what: string, says: RegExp, make: (shop: Bench) => void][] = [
     [
       "an inbox that is not JSON",
       /inbox\.json is not JSON .*: signals doctor --repair --dir /,
@@ -716,7 +541,7 @@ describe("trouble", PARALLEL, () => {
   ];
   for (const [what, says, make] of cases) {
     test(`with ${what} is one line for the person and none for the model`, async () => {
-      const shop = new Workshop();
+      const shop = new Bench();
       make(shop);
       const inbox = join(shop.dir, "inbox.json");
       const before = existsSync(inbox) && statSync(inbox).isFile() && readFileSync(inbox, "utf8");
@@ -734,7 +559,7 @@ describe("trouble", PARALLEL, () => {
   }
 
   test("is told once to each session, again when it is another, and all of it is on record", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     const other = { session_id: "other" };
     const told: (string | undefined)[] = [];
     const tell = async (fields: Payload = {}) =>
@@ -764,7 +589,7 @@ describe("trouble", PARALLEL, () => {
   });
 
   test("that comes with calls that end at the same time is told by one of them", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     shop.write("inbox.json", "{ not");
     const runs = await Promise.all(
       Array.from({ length: 6 }, () => shop.hook("post-tool-use", "PostToolUse")),
@@ -773,7 +598,7 @@ describe("trouble", PARALLEL, () => {
   });
 
   test("that nothing can remember is told with a start or a prompt, and not with every call", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     rmSync(shop.dir, { recursive: true });
     writeFileSync(shop.dir, "");
     const messages = [];
@@ -792,7 +617,7 @@ describe("trouble", PARALLEL, () => {
   });
 
   test("with flags in the settings is told once too", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     const args = ["--dri", shop.dir];
     const { message } = await shop.hook("post-tool-use", "PostToolUse", { args });
     assert.match(message ?? "", /the only one is --dir DIR, nothing was delivered$/);
@@ -806,7 +631,7 @@ describe("trouble", PARALLEL, () => {
         assert.notEqual(process.getuid?.(), 0, "root can mount");
         return t.diagnostic("no mount namespaces here");
       }
-      const shop = new Workshop();
+      const shop = new Bench();
       // A small disk for the inbox; the session starts, the disk fills up, and three hooks later there is room again.
       const script = `
         mount -t tmpfs -o size=128k,nr_inodes=60,mode=700 tmpfs "$DIR" && cd "$DIR" || exit 9
@@ -845,7 +670,7 @@ describe("trouble", PARALLEL, () => {
   }
 
   test("at a session's end is said on stderr only, since nobody reads the output any more", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     shop.write("inbox.json", "{ not");
     const { stdout, stderr } = await shop.hook("session-end", "SessionEnd");
     assert.equal(stdout, "");
@@ -853,7 +678,7 @@ describe("trouble", PARALLEL, () => {
   });
 
   test("with config.toml is said once per session and version of the file, and nothing is un-muted", async () => {
-    const shop = new Workshop('[[mute]]\nkey = "muted:*"\n');
+    const shop = new Bench('[[mute]]\nkey = "muted:*"\n');
     await shop.fire(["muted:a", "ci:main"]);
     shop.write("config.toml", '[[mute]]\nkye = "muted:*"\n');
     const faulty =
@@ -876,7 +701,7 @@ describe("trouble", PARALLEL, () => {
   });
 
   test("with a first config.toml holds everything, and says so", async () => {
-    const shop = new Workshop('min_severity = "loud"\n');
+    const shop = new Bench('min_severity = "loud"\n');
     await shop.fire(["prod:down"], { severity: "urgent" });
     const { text, message } = await shop.hook("session-start", "SessionStart");
     assert.equal(text, "");
@@ -884,7 +709,7 @@ describe("trouble", PARALLEL, () => {
   });
 
   test("with a lock that is never let go is said after two seconds; a hook with no news needs no lock", async () => {
-    const shop = new Workshop();
+    const shop = new Bench();
     await shop.hook("user-prompt-submit", "UserPromptSubmit");
     const seen = shop.session?.last_seen ?? "";
     // A lock that keeps changing is alive, so nobody takes it over.
