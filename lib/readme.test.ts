@@ -16,7 +16,7 @@ const blocks = (language: string) =>
 
 /** One row for each entry file, from its own help, so that the table cannot disagree with it. */
 function fileTable(): string {
-  const files = ["hooks/claude-code", "monitors", "scripts"]
+  const files = ["hooks/claude-code", "hooks/codex", "monitors", "scripts"]
     .filter((folder) => existsSync(join(ROOT, folder)))
     .flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`))
     .filter((file) => file.endsWith(".mts"));
