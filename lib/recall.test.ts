@@ -257,6 +257,42 @@ test("new reminders come first, then the most severe and newest; three in all, t
   assert.deepEqual([full.waiting, full.omitted], [1, 5]);
 });
 
+test("what waits for a later safe point anyway is not counted as left out", () => {
+  const inbox = new Inbox();
+  const keys = ["k1", "k2", "k3", "k4"];
+  for (const key of keys) inbox.fire(0, { key });
+  inbox.tell(1);
+  inbox.tell(1);
+  for (const key of keys) inbox.resolve(2, { key });
+  const resumed = start(inbox, 3, "resume");
+  assert.deepEqual(idsOf(resumed), ["new k1#2 resolved", "new k2#2 resolved", "new k3#2 resolved"]);
+  assert.deepEqual([resumed.waiting, resumed.omitted], [1, 0]);
+});
+
+test("of what changed meanwhile a recovery comes after what is broken, however bad it had been", () => {
+  const inbox = new Inbox();
+  inbox.fire(0, { key: "over", severity: "urgent" });
+  inbox.fire(0, { key: "worse", severity: "info" });
+  inbox.tell(1);
+  inbox.end(2);
+  inbox.fire(3, { key: "worse", severity: "warning" });
+  inbox.resolve(4, { key: "over" });
+  inbox.tell(5, { id: "b" });
+  assert.deepEqual(idsOf(start(inbox, 6, "resume")), ["worse#2 fired", "over#2 resolved"]);
+});
+
+test("what one session is shown again says nothing of what another one knows", () => {
+  const inbox = told();
+  inbox.end(2);
+  inbox.fire(3, { severity: "urgent" });
+  inbox.tell(4, { id: "b" });
+  inbox.end(5, "b");
+  inbox.resolve(6);
+  inbox.tell(7, { id: "c" });
+  assert.deepEqual(shown(inbox, 8, "resume"), ["k#3 resolved"]);
+  assert.deepEqual(shown(inbox, 9, "resume", "b"), ["k#3 resolved"]);
+});
+
 test("a subagent, and a start without a loss, are shown nothing again", () => {
   const inbox = told();
   const event = checkIn({ subagent: true });
