@@ -1,43 +1,35 @@
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { messageOf } from "../errors.ts";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Piece, Shown } from "./shown.ts";
+import { Part, type StandIn, type Step as StepOf, sendEvents, sendJson, startStandIn } from "./stand-in.ts";
+
+export { newTexts, timesShown } from "./shown.ts";
 
 /** A content block of a message, or of a tool result: only what the tests read has a type. */
 export type Block = { type: string; text?: string; content?: string | Block[] };
 
 export type Message = { role: string; content: string | Block[] };
 
-/** The body of one request: what the model would have been shown. */
-export type MessagesRequest = {
-  model: string;
-  messages: Message[];
-  stream?: boolean;
-  tools?: { name: string }[];
-};
+/** The body of one request. */
+type Body = { model: string; messages: Message[]; stream?: boolean; tools?: { name: string }[] };
+
+/** One request: what the model would have been shown. */
+export type MessagesRequest = Body & Shown;
 
 export type ToolCall = { name: string; input: Record<string, unknown> };
 
 /** What the model says: text, or text and tool calls. */
 export type Answer = string | { text?: string; tools?: readonly ToolCall[] };
 
-/** An answer, or a function that may act (fire a signal, look at the request) before it gives one. */
-export type Step = Answer | ((request: MessagesRequest) => Answer | Promise<Answer>);
+export type Step = StepOf<MessagesRequest, Answer>;
 
-export type MessagesApi = {
-  /** `http://127.0.0.1:PORT`, both the base URL of the API and a proxy that refuses everything. */
-  url: string;
+export type MessagesApi = StandIn & {
   /** The requests of the main loop, oldest first. */
   requests: MessagesRequest[];
   /** The requests of all subagents, oldest first. */
   subagentRequests: MessagesRequest[];
-  /** What a test must not ignore: steps that threw, and addresses that were asked for through the proxy. */
-  problems: Error[];
-  close(): Promise<void>;
 };
 
-/** What is said when the script has run out: it calls no tool, so it ends the turn. */
-const FALLBACK = "ok.";
 /** The answer to calls without tools, which name the session or sum up: they mostly want JSON. */
 const UTILITY = '{"title":"A test session"}';
 /** How the client, when it compacts a conversation, asks for the summary: with the tools on offer. */
@@ -51,88 +43,31 @@ export type Script = { script?: readonly Step[]; subagents?: readonly Step[] };
  * A stand-in for the Anthropic Messages API on a free port of 127.0.0.1. Each request of the main loop (one that
  * offers tools, and is neither a subagent's nor a summary's) takes the next step of `script`, each of a subagent the
  * next of `subagents`; the others get a fixed text and are not kept.
- *
- * It also listens as an HTTP proxy, so that a client whose `HTTPS_PROXY` it is cannot reach anything else unseen.
  */
-export async function startMessagesApi({ script = [], subagents = [] }: Script): Promise<MessagesApi> {
-  const main = { steps: [...script], requests: [] as MessagesRequest[] };
-  const sub = { steps: [...subagents], requests: [] as MessagesRequest[] };
-  const problems: Error[] = [];
+export async function startMessagesApi({ script, subagents }: Script): Promise<MessagesApi> {
+  const main = new Part<MessagesRequest, Answer>(script);
+  const sub = new Part<MessagesRequest, Answer>(subagents);
 
-  const server = createServer(async (request, response) => {
-    try {
-      const body = await readBody(request);
-      const path = new URL(request.url ?? "/", "http://127.0.0.1").pathname;
-      if (/^https?:/.test(request.url ?? "")) {
-        problems.push(stray(request.url));
-        sendJson(response, 403, apiError("permission_error", "this proxy lets nothing through"));
-      } else if (request.method === "POST" && path === "/v1/messages/count_tokens") {
-        sendJson(response, 200, { input_tokens: 100 });
-      } else if (request.method === "POST" && path === "/v1/messages") {
-        sendAnswer(response, body, await answerTo(request, body));
-      } else {
-        sendJson(response, 404, apiError("not_found_error", `no such path: ${path}`));
-      }
-    } catch (error) {
-      problems.push(error instanceof Error ? error : new Error(String(error)));
-      sendJson(response, 400, apiError("invalid_request_error", messageOf(error)));
-    }
-  });
-  server.on("connect", (request, socket) => {
-    problems.push(stray(request.url));
-    socket.on("error", () => {});
-    socket.end("HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n");
-  });
-
-  async function answerTo(request: IncomingMessage, body: MessagesRequest): Promise<Answer> {
+  async function answerTo(request: IncomingMessage, body: Body): Promise<Answer> {
     if (!body.tools?.length) return UTILITY;
-    if (SUMMARY_WANTED.test(textsOf(body.messages.at(-1)?.content).join("\n"))) return SUMMARY;
-    const { steps, requests } = request.headers["x-claude-code-agent-id"] === undefined ? main : sub;
-    requests.push(body);
-    const step = steps.shift() ?? FALLBACK;
-    return typeof step === "function" ? await step(body) : step;
+    // What a hook added to the last request may come behind it.
+    const since = body.messages.slice(body.messages.findLastIndex(({ role }) => role === "assistant") + 1);
+    const asked = since.flatMap(({ content }) => textsOf(content)).join("\n");
+    if (SUMMARY_WANTED.test(asked)) return SUMMARY;
+    const part = request.headers["x-claude-code-agent-id"] === undefined ? main : sub;
+    return part.answer({ ...body, pieces: body.messages.flatMap(piecesOf) });
   }
 
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
+  const standIn = await startStandIn<Body>({
+    "POST /v1/messages/count_tokens": (response) => sendJson(response, 200, { input_tokens: 100 }),
+    "POST /v1/messages": async (response, body, request) =>
+      sendAnswer(response, body, await answerTo(request, body)),
   });
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests: main.requests,
-    subagentRequests: sub.requests,
-    problems,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
-
-function stray(target: string | undefined): Error {
-  return new Error(`messages-api: the client tried to reach ${target}; tests stay on 127.0.0.1`);
-}
-
-function apiError(type: string, message: string): unknown {
-  return { type: "error", error: { type, message } };
-}
-
-async function readBody(request: IncomingMessage): Promise<MessagesRequest> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const text = Buffer.concat(chunks).toString("utf8");
-  return text ? JSON.parse(text) : { model: "", messages: [] };
-}
-
-function sendJson(response: ServerResponse, status: number, value: unknown): void {
-  if (response.destroyed) return;
-  response.writeHead(status, { "content-type": "application/json", "x-should-retry": "false" });
-  response.end(JSON.stringify(value));
+  return { ...standIn, requests: main.requests, subagentRequests: sub.requests };
 }
 
 /** One assistant message, as a stream of events or as a whole, whichever the request asked for. */
-function sendAnswer(response: ServerResponse, request: MessagesRequest, answer: Answer): void {
+function sendAnswer(response: ServerResponse, request: Body, answer: Answer): void {
   const { text = "", tools = [] } = typeof answer === "string" ? { text: answer } : answer;
   const id = (kind: string) => `${kind}_${randomUUID().replaceAll("-", "")}`;
   const calls = tools.map((call) => ({ type: "tool_use" as const, id: id("toolu"), ...call }));
@@ -152,7 +87,6 @@ function sendAnswer(response: ServerResponse, request: MessagesRequest, answer: 
     sendJson(response, 200, message);
     return;
   }
-  if (response.destroyed) return;
 
   const empty = { ...message, content: [], stop_reason: null };
   const blocks = content.flatMap((block, index) => [
@@ -177,38 +111,7 @@ function sendAnswer(response: ServerResponse, request: MessagesRequest, answer: 
     { type: "message_delta", delta: stop, usage: { output_tokens: usage.output_tokens } },
     { type: "message_stop" },
   ];
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.end(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""));
-}
-
-/** A piece of text that a request holds: a string message, a text block or the text of a tool result. */
-export type Piece = { role: string; text: string };
-
-/**
- * For each request, in order, the pieces that the request before it did not hold. A piece that is there twice
- * where it was once before counts as new once. Of the first request all pieces are new.
- */
-export function newTexts(requests: readonly MessagesRequest[]): Piece[][] {
-  return requests.map((request, index) => {
-    const known = (requests[index - 1]?.messages ?? []).flatMap(piecesOf).map(keyOf);
-    return request.messages.flatMap(piecesOf).filter((piece) => {
-      const at = known.indexOf(keyOf(piece));
-      if (at >= 0) known.splice(at, 1);
-      return at < 0;
-    });
-  });
-}
-
-/**
- * How often each request newly shows the model `text`, in whatever role or place: `[0, 1, 0]` is "in the second
- * request, once, and never again". What the model said itself does not count.
- */
-export function timesShown(requests: readonly MessagesRequest[], text: string): number[] {
-  return newTexts(requests).map((pieces) =>
-    pieces
-      .filter((piece) => piece.role !== "assistant")
-      .reduce((count, piece) => count + piece.text.split(text).length - 1, 0),
-  );
+  sendEvents(response, events);
 }
 
 function piecesOf({ role, content }: Message): Piece[] {
@@ -220,8 +123,4 @@ function textsOf(content: string | readonly Block[] | undefined): string[] {
   return (content ?? []).flatMap((block) =>
     block.type === "text" ? [block.text ?? ""] : textsOf(block.content),
   );
-}
-
-function keyOf({ role, text }: Piece): string {
-  return `${role}\n${text.trim()}`;
 }

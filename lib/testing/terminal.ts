@@ -3,52 +3,53 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { messageOf } from "../errors.ts";
-import { answerFirstQuestions, claudeBinary, clientEnvironment } from "./claude-code.ts";
-import type { MessagesApi } from "./messages-api.ts";
+import { isRunning } from "../process.ts";
+import type { InTerminal } from "./client.ts";
+import type { StandIn } from "./stand-in.ts";
 
 export type TerminalOptions = {
+  client: InTerminal;
   /** The home directory, which is used as it is. */
   home: string;
   cwd: string;
   /** The API, which the caller closes after the terminal. */
-  api: MessagesApi;
+  api: StandIn;
+  /** Further variables. */
+  env?: Record<string, string> | undefined;
 };
 
 /** Tall enough that a short session never scrolls. */
 const [COLUMNS, ROWS] = ["160", "120"];
-/** The second answers what the first would ask; answered for good, the client would rewrite the person's settings. */
-const ARGUMENTS = [
-  "--dangerously-skip-permissions",
-  "--settings",
-  '{"skipDangerousModePermissionPrompt":true}',
-];
 /** How long anything that a person would wait for may take. */
 const PATIENCE_MS = 30_000;
-/** The box that a person types into; a dialog has its marker before a choice, and no line above it. */
-const PROMPT = /^─+.*\n❯/m;
 
 /**
- * The interactive client, in a terminal of its own that is driven as a person would: type, and look at the screen.
+ * An interactive client, in a terminal of its own that is driven as a person would: type, and look at the screen.
  * It needs tmux. Each terminal has its own tmux server, which is given nothing but the client's environment.
  */
 export class Terminal {
   readonly #tmux: (...args: string[]) => Promise<string>;
-  /** The process id of the client. */
-  readonly #client: number;
+  readonly #client: InTerminal;
+  readonly #pid: number;
   /** Ends the tmux server, which hangs up on the client. */
   readonly #hangUp: () => void;
 
-  private constructor(tmux: (...args: string[]) => Promise<string>, client: number, hangUp: () => void) {
+  private constructor(
+    tmux: (...args: string[]) => Promise<string>,
+    client: InTerminal,
+    pid: number,
+    hangUp: () => void,
+  ) {
     this.#tmux = tmux;
     this.#client = client;
+    this.#pid = pid;
     this.#hangUp = hangUp;
   }
 
   /** Starts the client. Who starts it closes it. */
-  static async start({ home, cwd, api }: TerminalOptions): Promise<Terminal> {
-    const binary = await claudeBinary();
-    await answerFirstQuestions(home, cwd);
-    const variables = { ...clientEnvironment(home, api.url), TERM: "xterm-256color" };
+  static async start({ client, home, cwd, api, env }: TerminalOptions): Promise<Terminal> {
+    const commandLine = await client.prepare({ home, cwd, url: api.url });
+    const variables = { ...client.environment(home, api.url), TERM: "xterm-256color", ...env };
     const server = ["-S", join(home, "terminal"), "-f", "/dev/null"];
     const limits = { env: variables, timeout: PATIENCE_MS };
     const tmux = async (...words: string[]) => {
@@ -57,11 +58,11 @@ export class Terminal {
     };
     const size = ["-x", COLUMNS, "-y", ROWS, "-c", cwd];
     // The client is not to know that it runs under tmux.
-    const client = ["env", "-uTMUX", "-uTMUX_PANE", binary, ...ARGUMENTS];
+    const program = ["env", "-uTMUX", "-uTMUX_PANE", ...commandLine];
     // When it has ended, its screen and its exit status stay to be seen.
     const stay = "set-option -w remain-on-exit on".split(" ");
     try {
-      await tmux("new-session", "-d", ...size, "--", ...client, ";", ...stay);
+      await tmux("new-session", "-d", ...size, "--", ...program, ";", ...stay);
     } catch (error) {
       throw new Error(`terminal: cannot start tmux; install it if it is not there: ${messageOf(error)}`);
     }
@@ -72,7 +73,7 @@ export class Terminal {
     };
     // Before the home directory goes, with the socket in it.
     process.prependListener("exit", hangUp);
-    return new Terminal(tmux, pid, hangUp);
+    return new Terminal(tmux, client, pid, hangUp);
   }
 
   /** What is on the screen now, with plain spaces and no more than one empty line in a row. */
@@ -88,7 +89,7 @@ export class Terminal {
 
   /** Waits until the client takes input, and returns the screen. */
   ready(): Promise<string> {
-    return this.sees(PROMPT);
+    return this.sees(this.#client.prompt);
   }
 
   /** Types a line and enters it, once the client is ready for it. */
@@ -96,7 +97,9 @@ export class Terminal {
     await this.ready();
     await this.#tmux("send-keys", "-l", line);
     // An Enter that comes before the text is on the screen would be lost.
-    await this.#until(`${line} was not typed`, async (screen) => screen.includes(`❯ ${line}`));
+    await this.#until(`${line} was not typed`, async (screen) =>
+      screen.includes(`${this.#client.mark} ${line}`),
+    );
     await this.#tmux("send-keys", "Enter");
   }
 
@@ -115,7 +118,7 @@ export class Terminal {
   async close(): Promise<void> {
     this.#hangUp();
     const end = Date.now() + PATIENCE_MS;
-    while (isRunning(this.#client) && Date.now() < end) await sleep(20);
+    while (isRunning(this.#pid) && Date.now() < end) await sleep(20);
   }
 
   async #until(what: string, holds: (screen: string) => Promise<boolean>): Promise<string> {
@@ -125,13 +128,5 @@ export class Terminal {
       if (Date.now() > end) throw new Error(`terminal: ${what} in ${PATIENCE_MS} ms:\n${screen.trimEnd()}`);
       await sleep(50);
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
   }
 }

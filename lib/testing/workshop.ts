@@ -1,24 +1,25 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { writeBundles } from "../bundle.ts";
+import { CODEX } from "../codex.ts";
 import type { SignalView } from "../view.ts";
 import {
   CLAUDE_CODE_VERSION,
   type ClaudeCodeOptions,
   type ClaudeCodeRun,
+  claudeInTerminal,
   runClaudeCode,
   runClaudeCommand,
 } from "./claude-code.ts";
+import type { InTerminal } from "./client.ts";
+import { type CodexOptions, type CodexRun, runCodex, trustHooks } from "./codex.ts";
 import { type Cut, cutting } from "./cut.ts";
-import {
-  type Answer,
-  type MessagesApi,
-  type MessagesRequest,
-  type Step,
-  timesShown,
-} from "./messages-api.ts";
+import type { Answer, Step } from "./messages-api.ts";
 import { type Run, run } from "./process.ts";
+import type { Answer as CodexAnswer, Step as CodexStep } from "./responses-api.ts";
+import { type Shown, timesShown } from "./shown.ts";
+import type { StandIn } from "./stand-in.ts";
 import { tempDirectory } from "./temp.ts";
 import { Terminal } from "./terminal.ts";
 
@@ -65,9 +66,34 @@ export class Workshop {
     const claude = join(tempDirectory("path"), "claude");
     writeFileSync(claude, `#!/bin/sh\necho '${version} (Claude Code)'\n`, { mode: 0o755 });
     await shop.install(claude);
-    mkdirSync(shop.inbox, { recursive: true, mode: 0o700 });
-    writeFileSync(join(shop.inbox, "config.toml"), `lease = "${lease}"\n`, { mode: 0o600 });
+    shop.#shortenLease(lease);
     return shop;
+  }
+
+  /** The same for Codex, with hooks that are trusted, as they have to be. */
+  static async installedForCodex({ lease = "3s", trusted = true } = {}): Promise<Workshop> {
+    const shop = new Workshop();
+    await shop.installForCodex({ trusted });
+    shop.#shortenLease(lease);
+    return shop;
+  }
+
+  #shortenLease(lease: string): void {
+    mkdirSync(this.inbox, { recursive: true, mode: 0o700 });
+    writeFileSync(join(this.inbox, "config.toml"), `lease = "${lease}"\n`, { mode: 0o600 });
+  }
+
+  async installForCodex({ trusted = true, dir = "" } = {}): Promise<void> {
+    const folder = await bundles();
+    const file = join(this.home, ".codex", "hooks.json");
+    mkdirSync(dirname(file), { recursive: true });
+    const { hooks = {} } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+    for (const { event, hook, timeout } of CODEX.points) {
+      const command = `node '${join(folder, "hooks", "codex", `${hook}.mjs`)}'${dir && ` --dir '${dir}'`}`;
+      hooks[event] = [...(hooks[event] ?? []), { hooks: [{ type: "command", command, timeout }] }];
+    }
+    writeFileSync(file, JSON.stringify({ hooks }));
+    if (trusted) await trustHooks({ home: this.home, cwd: this.project });
   }
 
   /** Installs the hooks for the client at this path. */
@@ -100,7 +126,7 @@ export class Workshop {
     return JSON.parse(await this.script("list", "--all", "--json"));
   }
 
-  async sessions(): Promise<{ id: string }[]> {
+  async sessions(): Promise<{ id: string; harness: string }[]> {
     return JSON.parse(await this.script("sessions", "--json"));
   }
 
@@ -112,9 +138,21 @@ export class Workshop {
     return result;
   }
 
-  /** The interactive client in the checkout. Who opens it closes it, and the API after it. */
-  terminal(api: MessagesApi): Promise<Terminal> {
-    return Terminal.start({ home: this.home, cwd: this.project, api });
+  /** The same with Codex. */
+  async codex(script: readonly CodexStep[], options: Partial<CodexOptions> = {}): Promise<CodexRun> {
+    const { home, project: cwd } = this;
+    const result = await runCodex({ home, cwd, script, ...options });
+    assert.equal(result.code, 0, result.stderr);
+    return result;
+  }
+
+  /** An interactive client in the checkout. Who opens it closes it, and the API after it. */
+  terminal(
+    api: StandIn,
+    client: InTerminal = claudeInTerminal,
+    env?: Record<string, string>,
+  ): Promise<Terminal> {
+    return Terminal.start({ client, home: this.home, cwd: this.project, api, env });
   }
 
   /** One of the client's own commands. */
@@ -146,6 +184,11 @@ export function bash(...commands: string[]): Exclude<Answer, string> {
   return { text: "Let me look.", tools: commands.map(call) };
 }
 
+/** The same with Codex, which waits ten seconds for each. */
+export function exec(...commands: string[]): Exclude<CodexAnswer, string> {
+  return { tools: commands.map((cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 10_000 } })) };
+}
+
 /** What the model says to go on until it has been shown this text, a second more each time, ten at most. */
 export function until(text: string): Step[] {
   const step: Step = (request) => (timesShown([request], text)[0] ? "Done." : bash("sleep 1"));
@@ -153,6 +196,6 @@ export function until(text: string): Step[] {
 }
 
 /** How often each request newly shows an output of ours that came at this event, such as `PostToolUse:Bash`. */
-export function added(event: string, requests: readonly MessagesRequest[]): number[] {
+export function added(event: string, requests: readonly Shown[]): number[] {
   return timesShown(requests, `${event} hook additional context: Ambient signals:`);
 }
