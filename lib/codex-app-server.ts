@@ -57,7 +57,7 @@ const HOOKS = z.object({
   errors: z.array(z.object({ path: z.string(), message: z.string() })),
 });
 
-/** The hooks that Codex finds for a directory, and what it has against them. Those of an untrusted project are not among them. */
+/** The hooks that Codex finds for a directory, none of a project that it does not trust, and what it says of them. */
 export type CodexHooks = z.infer<typeof HOOKS>;
 
 /**

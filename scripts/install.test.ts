@@ -28,8 +28,11 @@ const SETTINGS = ".claude/settings.json";
 const DATA = ".local/share/ambient-signals";
 const COMMAND = ".local/bin/signals";
 const EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd"];
+const CODEX_HOOKS = ".codex/hooks.json";
+const CODEX_CONFIG = ".codex/config.toml";
+const CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"];
 
-/** A person's home directory, with a client of some version on PATH, or none, and a project in it. */
+/** A person's home directory, with Claude Code of some version on PATH, or none, and a project in it. */
 class Machine {
   readonly home = join(realpathSync(tempDirectory("install")), "ada lovelace");
   readonly project = join(this.home, "api");
@@ -39,7 +42,16 @@ class Machine {
 
   constructor(version: string | undefined = "2.1.332") {
     mkdirSync(this.project, { recursive: true });
+    // Alone: beside the node that runs this, there may be clients.
+    symlinkSync(process.execPath, join(this.path, "node"));
     this.client(version);
+  }
+
+  /** One with both clients; Codex is asked for nothing, and refuses. */
+  static withCodex(version?: string): Machine {
+    const machine = new Machine(version);
+    writeFileSync(join(machine.path, "codex"), "#!/bin/sh\necho refused >&2\nexit 1\n", { mode: 0o755 });
+    return machine;
   }
 
   client(version: string | undefined) {
@@ -71,7 +83,7 @@ class Machine {
   }
 
   get #options() {
-    const folders = [this.path, this.at(".local/bin"), dirname(process.execPath), "/usr/bin", "/bin"];
+    const folders = [this.path, this.at(".local/bin"), "/usr/bin", "/bin"];
     const PATH = folders.join(delimiter);
     return { cwd: this.cwd, env: { HOME: this.home, PATH, ...this.env } };
   }
@@ -359,7 +371,10 @@ describe("nothing is written", { concurrency: 4 }, () => {
     [["--json"], /--json: cannot ask; add --yes, or --dry-run/],
     [["--yes", "--dry-run"], /--yes: not with --dry-run/],
     [["--scope", "projct"], /--scope: projct: is not one of user, project, local; did you mean project\?/],
-    [["--harness", "codex"], /--harness: codex: is not one of claude-code/],
+    [
+      ["--harness", "claude"],
+      /--harness: claude: is not one of claude-code, codex; did you mean claude-code\?/,
+    ],
     [["user"], /user: unexpected argument/],
   ];
   for (const [args, says] of wrong) {
@@ -878,19 +893,508 @@ test("--json is one document that says what changed", async () => {
     assert.deepEqual([code, stderr], [0, ""]);
     return JSON.parse(stdout);
   };
+  const clients = [{ harness: "claude-code", scope: "user", events: EVENTS }];
   const { files, ...planned } = await report("install", "--dry-run");
   assert.deepEqual(planned, {
     scope: "user",
     settings: [machine.at(SETTINGS)],
     changed: true,
     events: EVENTS,
+    clients,
+    trust: [],
     notes: [],
   });
   assert.ok(files.includes(machine.at(`${DATA}/launch`)) && files.includes(machine.at(COMMAND)));
   assert.deepEqual(await report("install", "--yes"), { files, ...planned });
-  const nothing = { scope: "user", settings: [], changed: false, events: EVENTS, files: [], notes: [] };
+  const nothing = { ...planned, settings: [], changed: false, files: [] };
   assert.deepEqual(await report("install", "--yes"), nothing);
   const { files: removed, ...gone } = await report("uninstall", "--yes");
-  assert.deepEqual(gone, { ...planned, scope: null });
+  assert.deepEqual(gone, { ...planned, scope: null, clients: [{ ...clients[0], scope: null }] });
   assert.deepEqual(removed.sort(), files.sort());
+});
+
+describe("Codex beside Claude Code", { concurrency: 4 }, () => {
+  const both = [SETTINGS, CODEX_HOOKS];
+  const codexOnly = (machine: Machine) => rmSync(join(machine.path, "claude"));
+  const folder = (path: string) => (machine: Machine) => mkdirSync(machine.at(path), { recursive: true });
+  const variable = (name: string) => (machine: Machine) => {
+    machine.env[name] = machine.at(name);
+  };
+  const clients: [what: string, machine: Machine, prepare: (machine: Machine) => void, settings: string[]][] =
+    [
+      ["Claude Code, when that is on PATH alone", new Machine(), () => {}, [SETTINGS]],
+      ["Codex, when that is on PATH alone", Machine.withCodex(), codexOnly, [CODEX_HOOKS]],
+      ["both, when both are", Machine.withCodex(), () => {}, both],
+      ["both, when neither is there", new Machine(), codexOnly, both],
+      ["one that is not on PATH and has settings, too", new Machine(), folder(".codex"), both],
+      [
+        "one that a variable names, too",
+        new Machine(),
+        variable("CODEX_HOME"),
+        [SETTINGS, "CODEX_HOME/hooks.json"],
+      ],
+    ];
+  for (const [what, machine, prepare, settings] of clients) {
+    test(`is installed for each that a person has: ${what}`, async () => {
+      prepare(machine);
+      const { stdout } = await machine.install("--json");
+      assert.deepEqual(
+        JSON.parse(stdout).settings,
+        settings.map((path) => machine.at(path)),
+      );
+    });
+  }
+
+  const flags: [args: string[], settings: string[], note: RegExp | undefined][] = [
+    [["--harness", "codex"], [CODEX_HOOKS], undefined],
+    [["--harness", "claude-code"], [SETTINGS], undefined],
+    [
+      ["--scope", "project"],
+      ["api/.claude/settings.json", "api/.codex/hooks.json"],
+      /only where it trusts the project/,
+    ],
+    [
+      ["--scope", "local"],
+      ["api/.claude/settings.local.json"],
+      /^note: Codex is left out, since it has no settings of that kind; for it, choose --scope user or --scope project$/m,
+    ],
+  ];
+  for (const [args, settings, note] of flags) {
+    test(`${args.join(" ")} is for ${settings.join(" and ")}`, async () => {
+      const machine = Machine.withCodex();
+      const { stderr } = await machine.install(...args);
+      const written = Object.keys(machine.files()).filter((file) => !file.startsWith(".local/"));
+      assert.deepEqual(written, settings);
+      if (note) assert.match(stderr, note);
+      await machine.uninstall();
+      assert.deepEqual(machine.files(), {});
+    });
+  }
+
+  const OWN = '{"type":"command","command":"true"}';
+  const files: [what: string, text: string | undefined][] = [
+    ["no file at all", undefined],
+    ["an empty object", "{}"],
+    ["an empty file", ""],
+    [
+      "hooks of one's own",
+      `{\n\t"description": "mine",\n\t"hooks": { "Stop": [ {"hooks":[${OWN}]} ], "Interrupt": [] }\n}\n`,
+    ],
+  ];
+  for (const [what, text] of files) {
+    test(`${what} is byte for byte as before in the end, and our hooks come last`, async () => {
+      const machine = Machine.withCodex();
+      if (text !== undefined) machine.write(CODEX_HOOKS, text);
+      const start = machine.files();
+      const installed = await machine.install();
+      assert.match(
+        installed.stdout,
+        /^installed: Claude Code runs 5 hooks of ambient-signals, in open sessions too; Codex runs 5 hooks of ambient-signals, each once you trust it$/m,
+      );
+      const { hooks } = JSON.parse(machine.read(CODEX_HOOKS) ?? "");
+      const own = text?.includes("true") ? [{ hooks: [JSON.parse(OWN)] }] : [];
+      for (const event of CODEX_EVENTS) {
+        const hook = event.replace(/(?!^)[A-Z]/g, "-$&").toLowerCase();
+        const command = machine.launch(`hooks/codex/${hook}`);
+        const timeout = event === "SessionEnd" ? 3 : 10;
+        const ours = { hooks: [{ type: "command", command, timeout }] };
+        assert.deepEqual(hooks[event], [...(event === "Stop" ? own : []), ours]);
+      }
+      const after = machine.files();
+      const again = await machine.install();
+      assert.match(
+        again.stdout,
+        /^nothing to do: Claude Code runs 5 hooks of ambient-signals already; Codex runs 5 hooks of ambient-signals, each once you trust it$/m,
+      );
+      assert.deepEqual(machine.files(), after);
+      const gone = await machine.uninstall();
+      assert.match(
+        gone.stdout,
+        /^uninstalled: 5 hooks are out of the settings of Claude Code, 5 hooks are out of the settings of Codex$/m,
+      );
+      assert.deepEqual(machine.files(), start);
+    });
+  }
+
+  test("an update, and another node, leave what Codex was told to trust as it is", async () => {
+    const machine = Machine.withCodex();
+    await machine.install();
+    const settings = machine.read(CODEX_HOOKS);
+    const { manifest } = machine;
+    machine.write(`${DATA}/hooks/codex/stop.mjs`, "// of an older version\n");
+    machine.write(`${DATA}/installed.json`, { ...manifest, version: "0.0.1", node: "/opt/node" });
+    const { stdout } = await machine.install();
+    assert.match(stdout, /^installed: /m);
+    assert.doesNotMatch(stdout, /trust-codex-hooks/, "there is nothing new to trust");
+    assert.equal(machine.read(CODEX_HOOKS), settings);
+    assert.deepEqual(machine.manifest, manifest);
+  });
+
+  test("what is installed is what a session of Codex is told by", async () => {
+    const machine = Machine.withCodex();
+    await machine.install("--harness", "codex");
+    const { home, project: cwd } = machine;
+    const options = { cwd, env: { HOME: home } };
+    await run(machine.at(COMMAND), ["fire", "--key", "k", "--summary", "CI is failing"], options);
+    const payload = readFileSync(join(ROOT, "fixtures/codex/SessionStart.json"), "utf8");
+    const stdin = JSON.stringify({ ...JSON.parse(payload), cwd });
+    const [command = ""] = machine.commands(CODEX_HOOKS)["SessionStart"] ?? [];
+    const told = await run("/bin/bash", ["-c", command], { ...options, stdin });
+    assert.match(
+      JSON.parse(told.stdout).hookSpecificOutput.additionalContext,
+      /what happened: CI is failing/,
+      told.stderr,
+    );
+  });
+
+  const inboxes: [what: string, env: string | undefined, args: string[], codex: string, claude: string][] = [
+    ["the usual inbox, and names none", undefined, [], "", ""],
+    ["the usual one, when the environment names just that", "HOME/.harn/signals/", [], "", ""],
+    [
+      "another that the environment names, whatever shell its hooks run in",
+      "HOME/in box",
+      [],
+      " --dir 'HOME/in box'",
+      "",
+    ],
+    [
+      "the one of --dir, as Claude Code is",
+      "HOME/other",
+      ["--dir", "in"],
+      " --dir 'HOME/api/in'",
+      " --dir 'HOME/api/in'",
+    ],
+  ];
+  for (const [what, named, args, codex, claude] of inboxes) {
+    test(`Codex is told of ${what}`, async () => {
+      const machine = Machine.withCodex();
+      const whole = (text: string) => text.replace("HOME", machine.home);
+      if (named !== undefined) machine.env["HARN_EXT_SIGNALS_DIR"] = whole(named);
+      await machine.install(...args);
+      // Later, the environment says something else.
+      machine.env["HARN_EXT_SIGNALS_DIR"] = machine.at("later");
+      await machine.install();
+      const ends = (path: string, end: string) => {
+        const all = Object.values(machine.commands(path)).flat();
+        assert.equal(all.length, 5);
+        for (const command of all)
+          assert.match(command, /^'[^']*\/launch' hooks\/[\w-]+\/[\w-]+( --dir '.*')?$/);
+        for (const command of all)
+          assert.ok(command.endsWith(whole(end)) && command.includes("--dir") === (end !== ""));
+      };
+      ends(CODEX_HOOKS, codex);
+      ends(SETTINGS, claude);
+    });
+  }
+
+  test("of two, one goes and the other stays, and the files go with the last", async () => {
+    for (const [first, last] of [
+      ["codex", "claude-code"],
+      ["claude-code", "codex"],
+    ] as const) {
+      const machine = Machine.withCodex();
+      await machine.install();
+      const { stderr } = await machine.uninstall("--harness", first);
+      const left = last === "codex" ? CODEX_HOOKS : SETTINGS;
+      assert.ok(
+        stderr.includes(
+          `note: ${machine.at(left)} still has entries, so the files stay; without --scope or --harness all of it goes\n`,
+        ),
+      );
+      const installed = Object.keys(machine.files()).filter((file) => !file.startsWith(".local/"));
+      assert.deepEqual(installed, [left]);
+      assert.deepEqual(
+        Object.values(machine.manifest.settings).map((one) => Object(one).harness),
+        [last],
+      );
+      const own = await machine.run("install", ["--yes", "--harness", last], "", machine.at(DATA));
+      assert.match(own.stderr, new RegExp(` --yes --harness ${last}$`, "m"), "an update adds no other");
+      await machine.uninstall("--harness", last);
+      assert.deepEqual(machine.files(), {});
+    }
+  });
+
+  test("an entry of the other client's hook is replaced, since it would do the wrong thing", async () => {
+    const machine = Machine.withCodex();
+    await machine.install();
+    machine.write(
+      CODEX_HOOKS,
+      machine.read(CODEX_HOOKS)?.replace("hooks/codex/stop", "hooks/claude-code/stop"),
+    );
+    await machine.install();
+    assert.deepEqual(machine.commands(CODEX_HOOKS)["Stop"], [machine.launch("hooks/codex/stop")]);
+  });
+
+  test("the same hook of two scopes runs twice in Codex, which is said with what ends that", async () => {
+    const machine = Machine.withCodex();
+    await machine.install("--scope", "project");
+    mkdirSync(machine.at("api/.git"));
+    machine.write("api/.git/HEAD", "ref: refs/heads/main\n");
+    machine.cwd = machine.at("api/lib");
+    mkdirSync(machine.cwd);
+    const { stderr } = await machine.install();
+    const file = machine.at("api/.codex/hooks.json");
+    const back = `cd '${machine.project}' && signals uninstall --scope project --harness codex`;
+    const notes = stderr.split("\n").filter((line) => line.startsWith(`note: ${file}:`));
+    assert.equal(notes.length, 5, stderr);
+    for (const note of notes) assert.ok(note.endsWith(`; run: ${back}`), note);
+    assert.doesNotMatch(stderr, /claude-code/);
+  });
+
+  test("the hooks of a second work tree are those of the first, so there is nothing to install", async () => {
+    const machine = Machine.withCodex();
+    machine.write("api/.git/HEAD", "ref: refs/heads/main\n");
+    machine.write("api/.git/worktrees/b/HEAD", "ref: refs/heads/b\n");
+    machine.write("api/.git/worktrees/b/commondir", "../..\n");
+    machine.write("b/.git", `gitdir: ${machine.project}/.git/worktrees/b\n`);
+    machine.cwd = machine.at("b/lib");
+    mkdirSync(machine.cwd);
+    const why = "reads the hooks of a second work tree from the first one";
+    const there = `run this in ${machine.project}/lib`;
+    const { stderr } = await machine.install("--scope", "project");
+    assert.ok(stderr.includes(`note: Codex is left out, since it ${why}; for it, ${there}\n`), stderr);
+    const refused = await machine.run("install", ["--yes", "--scope", "project", "--harness", "codex"]);
+    assert.deepEqual(
+      [refused.code, refused.stderr],
+      [2, `error: --scope: project: Codex ${why}; ${there}\n`],
+    );
+  });
+
+  const notes: [what: string, file: string, content: string, says: string][] = [
+    [
+      "a file of which Codex runs nothing",
+      CODEX_HOOKS,
+      '{\n  "hooks": {},\n  "model": "x"\n}\n',
+      'line 3: has the key "model", where Codex takes only "description" and "hooks": it runs nothing of this file until that is mended',
+    ],
+    [
+      "hooks in config.toml, of which Codex warns",
+      CODEX_CONFIG,
+      '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "true"\n',
+      "has hooks as well: Codex runs both, and warns of that at every start",
+    ],
+    [
+      "hooks that are switched off",
+      CODEX_CONFIG,
+      "[features]\nhooks = false\n",
+      "says hooks = false under [features]: Codex runs no hook until that line is taken out",
+    ],
+    [
+      "nothing, when config.toml only says whom Codex trusts",
+      CODEX_CONFIG,
+      '[hooks.state."x"]\ntrusted_hash = "y"\n',
+      "",
+    ],
+  ];
+  for (const [what, file, content, says] of notes) {
+    test(`what a person should know: ${what}`, async () => {
+      const machine = Machine.withCodex();
+      const path = machine.write(file, content);
+      const { stderr } = await machine.install();
+      if (says === "") assert.equal(stderr, "");
+      else assert.match(stderr, /^note: /);
+      assert.ok(stderr.includes(says) && stderr.includes(says && path), stderr);
+      await machine.uninstall();
+      assert.deepEqual(machine.files(), { [file]: content });
+    });
+  }
+
+  test("what stands behind ours moves up when they go, so Codex may ask about it once more", async () => {
+    const machine = Machine.withCodex();
+    await machine.install("--harness", "codex");
+    const { hooks } = JSON.parse(machine.read(CODEX_HOOKS) ?? "");
+    hooks.Stop.push({ hooks: [{ type: "command", command: "true" }] });
+    hooks.SessionEnd.unshift({ hooks: [{ type: "command", command: "true" }] });
+    const file = machine.write(CODEX_HOOKS, { hooks });
+    const { stderr } = await machine.uninstall();
+    assert.equal(stderr, `note: ${file}:48: moves up, so Codex may ask once more to trust it (Stop)\n`);
+    assert.deepEqual(machine.commands(CODEX_HOOKS), { Stop: ["true"], SessionEnd: ["true"] });
+  });
+
+  test("the plugin is refused for the client that has it", async () => {
+    const machine = Machine.withCodex();
+    const id = "ambient-signals@acme";
+    machine.write(CODEX_CONFIG, `[plugins."${id}"]\nenabled = true\n`);
+    mkdirSync(machine.at(".codex/plugins/cache/acme/ambient-signals/0.1.0"), { recursive: true });
+    const { code, stderr } = await machine.run("install", ["--yes"]);
+    const says = `plugin: ${id}: is enabled, and every hook would run twice; first run: codex plugin remove ${id}`;
+    assert.deepEqual([code, stderr], [1, `error: ${says}\n`]);
+    await machine.install("--harness", "claude-code");
+  });
+});
+
+describe("that Codex trusts hooks", { concurrency: 4 }, () => {
+  const FLAG = "--trust-codex-hooks";
+
+  test("is for the person to say, and the last lines say how", async () => {
+    const machine = Machine.withCodex();
+    const { stdout } = await machine.install("--scope", "project");
+    assert.deepEqual(stdout.split("\n").slice(-7, -4), [
+      "Codex asks you to trust these hooks at its next start in a terminal (Review hooks); later, type /hooks there",
+      "until you do, it runs none of them, and codex exec says nothing of that",
+      `to trust exactly these now: signals install --harness codex --scope project ${FLAG}`,
+    ]);
+    assert.equal(machine.read(CODEX_CONFIG), undefined);
+    assert.equal(machine.manifest.trust, undefined);
+  });
+
+  const refusals: [
+    what: string,
+    args: string[],
+    prepare: (machine: Machine) => unknown,
+    code: number,
+    says: RegExp,
+  ][] = [
+    [
+      "without Codex on PATH",
+      [],
+      (machine) => rmSync(join(machine.path, "codex")),
+      1,
+      /^error: --trust-codex-hooks: there is no codex on PATH to ask; put it there, or leave the flag out$/m,
+    ],
+    [
+      "for Claude Code",
+      ["--harness", "claude-code"],
+      () => {},
+      2,
+      /^error: --trust-codex-hooks: nothing is installed for Codex here; use --harness codex, or leave the flag out$/m,
+    ],
+    [
+      "for a scope that Codex has not",
+      ["--scope", "local"],
+      () => {},
+      2,
+      /nothing is installed for Codex here/,
+    ],
+    [
+      "while Codex runs nothing of the file",
+      [],
+      (machine) => machine.write(CODEX_HOOKS, '{"model":"x"}'),
+      1,
+      /hooks\.json: line 1: has the key "model", .*; mend that first$/m,
+    ],
+    [
+      "while its settings cannot be read",
+      [],
+      (machine) => machine.write(CODEX_CONFIG, "a = = 1\n"),
+      1,
+      /config\.toml: line 1: is not TOML: invalid value; mend that first$/m,
+    ],
+    [
+      "while hooks are switched off",
+      [],
+      (machine) => machine.write(CODEX_CONFIG, "[features]\nhooks = false\n"),
+      1,
+      /config\.toml: says hooks = false under \[features\]: .*; do that first$/m,
+    ],
+    [
+      "while its settings cannot be written",
+      [],
+      (machine) => chmodSync(machine.write(CODEX_CONFIG, ""), 0o444),
+      1,
+      /config\.toml: cannot be written \(EACCES\); make it writable, or leave out --trust-codex-hooks$/m,
+    ],
+  ];
+  for (const [what, args, prepare, code, says] of refusals) {
+    test(`is refused ${what}, before anything is written`, async () => {
+      const machine = Machine.withCodex();
+      prepare(machine);
+      const start = machine.files();
+      const refused = await machine.run("install", ["--yes", FLAG, ...args]);
+      assert.equal(refused.code, code, refused.stderr);
+      assert.match(refused.stderr, says);
+      assert.deepEqual(machine.files(), start);
+    });
+  }
+
+  test("is shown before it is asked for, and not done by a dry run or a no", async () => {
+    const machine = Machine.withCodex();
+    const shown = await machine.run("install", ["--dry-run", FLAG]);
+    const line = `also let Codex trust these hooks, in ${machine.at(CODEX_CONFIG)}`;
+    assert.ok(shown.stdout.split("\n").includes(line), shown.stdout);
+    const json = await machine.run("install", ["--dry-run", "--json", FLAG]);
+    assert.deepEqual(JSON.parse(json.stdout).trust, [{ config: machine.at(CODEX_CONFIG), hooks: 5 }]);
+    const { stderr } = await machine.run("install", [FLAG], "n\n");
+    assert.match(stderr, /^Write this, and let Codex trust those hooks\? \[y\/N\] $/m);
+    assert.deepEqual(machine.files(), {});
+  });
+
+  test("fails by itself: the hooks are installed, and that is said", async () => {
+    const machine = Machine.withCodex();
+    const { code, stderr } = await machine.run("install", ["--yes", FLAG]);
+    const why = "codex app-server: ended early (1): refused; try it: codex doctor";
+    const says = `trust: the hooks are installed, and Codex was not told to trust them: ${why}`;
+    assert.deepEqual([code, stderr], [1, `error: ${says}\n`]);
+    assert.deepEqual(Object.keys(machine.commands(CODEX_HOOKS)), CODEX_EVENTS);
+    await machine.uninstall();
+    assert.deepEqual(machine.files(), {});
+  });
+
+  /** Installed, and noted as if Codex had been told to trust one hook. */
+  async function trusting(config: string | undefined): Promise<{ machine: Machine; key: string }> {
+    const machine = Machine.withCodex();
+    await machine.install("--harness", "codex");
+    const settings = machine.at(CODEX_HOOKS);
+    const key = `${settings}:stop:0:0`;
+    const trust = {
+      [machine.at(CODEX_CONFIG)]: { before: null, hooks: { [key]: { settings, hash: "sha256:1" } } },
+    };
+    machine.write(`${DATA}/installed.json`, { ...machine.manifest, trust });
+    if (config !== undefined) machine.write(CODEX_CONFIG, config.replace("KEY", key));
+    return { machine, key };
+  }
+
+  const TRUSTED = '[hooks.state."KEY"]\ntrusted_hash = "sha256:1"\n';
+  const left: [what: string, prepare: (machine: Machine) => void, says: RegExp][] = [
+    [
+      "no codex is on PATH",
+      (machine) => rmSync(join(machine.path, "codex")),
+      /^note: no codex is on PATH, so /,
+    ],
+    [
+      "Codex refuses",
+      () => {},
+      /^note: .* \(codex app-server: ended early \(1\): refused; try it: codex doctor\)$/m,
+    ],
+  ];
+  for (const [what, prepare, says] of left) {
+    test(`stays where ${what}, which is said, and the rest goes`, async () => {
+      const { machine, key } = await trusting(TRUSTED);
+      prepare(machine);
+      const config = machine.read(CODEX_CONFIG);
+      const { stderr } = await machine.uninstall();
+      assert.match(stderr, says);
+      const table = `${machine.at(CODEX_CONFIG)} goes on to trust hooks that are gone; take out [hooks.state."${key}"]`;
+      assert.ok(stderr.includes(table), stderr);
+      assert.deepEqual(machine.files(), { [CODEX_CONFIG]: config });
+    });
+  }
+
+  const own: [what: string, config: string | undefined][] = [
+    ["was said by the person since", '[hooks.state."KEY"]\ntrusted_hash = "sha256:2"\n'],
+    ["is not said any more", "# mine\n"],
+    ["was said in a file that is gone", undefined],
+  ];
+  for (const [what, config] of own) {
+    test(`is not taken back where it ${what}`, async () => {
+      const { machine } = await trusting(config);
+      const before = machine.read(CODEX_CONFIG);
+      const { stderr } = await machine.uninstall();
+      assert.equal(stderr, "", "Codex is not even asked");
+      assert.deepEqual(machine.files(), before === undefined ? {} : { [CODEX_CONFIG]: before });
+    });
+  }
+
+  test("is remembered by an update, and forgotten with the settings that it was about", async () => {
+    const { machine } = await trusting(TRUSTED);
+    const { trust } = machine.manifest;
+    machine.write(`${DATA}/scripts/list.mjs`, "// of an older version\n");
+    await machine.install();
+    assert.deepEqual(machine.manifest.trust, trust);
+    await machine.uninstall("--harness", "claude-code");
+    assert.deepEqual(machine.manifest.trust, trust);
+    await machine.install();
+    await machine.uninstall("--harness", "codex");
+    assert.equal(machine.manifest.trust, undefined);
+  });
 });

@@ -73,7 +73,7 @@ describe("in a terminal", PARALLEL, () => {
     const own = { hooks: { SessionStart: [{ hooks: [{ type: "command", command }] }] } };
     mkdirSync(join(shop.home, ".codex"));
     writeFileSync(join(shop.home, ".codex", "hooks.json"), JSON.stringify(own));
-    await shop.installForCodex({ dir: shop.inbox });
+    await shop.installForCodex({ flags: ["--dir", shop.inbox] });
     const { api, open } = await prepare(t, shop, codexWithDaemon, [
       "First answer.",
       "Second answer.",
@@ -81,6 +81,9 @@ describe("in a terminal", PARALLEL, () => {
     ]);
 
     const first = await open({ HARN_EXT_SIGNALS_DIR: other });
+    // The person's own one is theirs to trust.
+    await first.sees(/1 hook is new or changed\.[\s\S]*2\. Trust all/);
+    await first.press("Down", "Enter");
     await first.submit("hello");
     await first.sees(answer("First"));
     await first.submit("/quit");

@@ -40,7 +40,7 @@ export function missingFolder(path: string): string | undefined {
 // ---------------------------------------------------------------- carrying out
 
 /** Throws `SignalsError` when a settings file cannot be changed: said before anyone is asked. */
-export function requireWritable({ path }: Pick<Change, "path">): void {
+export function requireWritable({ path }: Pick<Change, "path">, instead = "choose another --scope"): void {
   const real = realPath(path);
   const folder = dirname(missingFolder(real) ?? real);
   try {
@@ -52,7 +52,7 @@ export function requireWritable({ path }: Pick<Change, "path">): void {
     if (found) accessSync(real, constants.W_OK);
   } catch (error) {
     throw new SignalsError(
-      `settings: ${path}: cannot be written (${codeOf(error)}); make it writable, or choose another --scope`,
+      `settings: ${path}: cannot be written (${codeOf(error)}); make it writable, or ${instead}`,
     );
   }
 }

@@ -1,57 +1,57 @@
-import { existsSync } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { join, relative } from "node:path";
 import { CLIENTS, hookPoints } from "../client.ts";
 import { home } from "../entries.ts";
-import { SignalsError } from "../errors.ts";
-import { BUNDLE, packageVersion } from "../header.ts";
-import { shellWord } from "../text.ts";
+import { SignalsError, UsageError } from "../errors.ts";
+import { packageVersion } from "../header.ts";
+import { harnessFlag, installCommand, scopeFlag } from "./again.ts";
 import { missingFolder } from "./change.ts";
 import { clientVersion } from "./client-version.ts";
+import { planTrust } from "./codex-trust.ts";
 import { contentsOf, fileChange, leftovers, planCommand, removal } from "./files.ts";
 import { damagedFiles, hashOf, type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
-import { installationOf, realPath, type Scope, type Situation, sameFile, settingsPath } from "./paths.ts";
-import type { Plan } from "./plan.ts";
-import { type Plugin, type Registered, registeredHooks, wordsOf } from "./registered.ts";
+import { HOOKS_OFF, NO_CLIENT, notesOn, projectNote } from "./notes.ts";
+import { clientFolder, installationOf, realPath, type Situation, sameFile } from "./paths.ts";
+import type { Plan, Request } from "./plan.ts";
+import { onPath } from "./presence.ts";
+import { type Plugin, registeredHooks, type SettingsFile } from "./registered.ts";
 import { readSettings } from "./settings-file.ts";
-import { planEntries, type Wanted } from "./settings-plan.ts";
-
-/** What is still off after an installation, and the command for each: its last lines. */
-export const STILL_OFF: readonly string[] = [
-  "nothing watches anything yet; how a script of yours fires: signals fire --help",
-  "nothing was tried yet; to check the whole path: signals doctor",
-];
+import { planEntries } from "./settings-plan.ts";
+import { inboxFor, type Target, targetsOf } from "./targets.ts";
 
 /**
- * What installing for a scope would do. `dir` is the inbox that the hooks are to be told of, instead of the one that
- * their environment names. Throws `SignalsError` when something stands in the way.
+ * What installing would do. Throws `UsageError` for what cannot be asked for, and `SignalsError` when something stands
+ * in the way.
  */
-export async function planInstall(
-  wantedScope: Scope,
-  dir: string | undefined,
-  situation: Situation,
-): Promise<Plan> {
+export async function planInstall(request: Request, situation: Situation): Promise<Plan> {
   const { env } = situation;
   const { folder, launcher, manifest: file } = installationOf(env);
-  const registered = registeredHooks(situation);
-  refusePlugin(registered.plugins);
+  const { targets, leftOut } = targetsOf(request, situation);
+  const found = targets.map((target) => ({ target, ...registeredHooks(target.harness, situation) }));
+  for (const { target, plugins } of found) refusePlugin(target, plugins);
+  const codex = found.find(({ target }) => target.harness === "codex");
+  if (request.trust) requireTrustable(codex, request, env);
   // First of all: another installation may note something of itself from here on.
   const was = readSettings(file);
   const earlier = readManifest(file);
   const isOwnSource = sameFile(home(), folder);
-  const scope = scopeOf(wantedScope, situation);
-  if (earlier && isOwnSource) requireWhole(folder, earlier, scope);
+  const harnesses = targets.map(({ harness }) => harness);
+  const scope = targets[0]?.scope ?? "user";
+  const flags = `${harnessFlag(harnesses, env)}${scopeFlag(scope)}`;
+  if (earlier && isOwnSource) requireWhole(folder, earlier, flags);
 
   // A shell that does not find the client is no reason to do without what it knows.
   const client = (await clientVersion(env)) ?? earlier?.client;
-  const points = hookPoints(CLIENTS["claude-code"], client);
-  const path = settingsPath(scope, situation);
-  const record = recordOf(earlier, path);
-  const inbox = dir === undefined ? undefined : resolve(situation.cwd, dir);
-  const { settings, before, wanted } = planEntries(path, points, inbox, record?.before, situation);
+  const parts = found.map(({ target, files, hooks }) => {
+    const version = target.harness === "claude-code" ? client : undefined;
+    const points = hookPoints(CLIENTS[target.harness], version);
+    const record = recordOf(earlier, target.path);
+    const inbox = inboxFor(target, request, situation);
+    const plan = planEntries(target, points, inbox, record?.before, situation);
+    return { target, files, hooks, record, events: points.map(({ event }) => event), ...plan };
+  });
 
   const contents = await contentsOf(folder, launcher);
   const command = planCommand(launcher, situation);
-  const folderMade = missingFolder(realPath(path)) ?? record?.folder;
   const manifest: Manifest = {
     version: packageVersion(),
     node: process.execPath,
@@ -62,13 +62,17 @@ export async function planInstall(
     made: [...new Set([...(earlier?.made ?? []), ...foldersMade(launcher, command.path)])],
     settings: {
       ...earlier?.settings,
-      [record?.path ?? path]: {
-        harness: "claude-code",
-        scope,
-        ...(folderMade && { folder: folderMade }),
-        before,
-      },
+      ...Object.fromEntries(
+        parts.map(({ target: { path, harness, scope }, record, before }) => {
+          const folderMade = missingFolder(realPath(path)) ?? record?.folder;
+          return [
+            record?.path ?? path,
+            { harness, scope, ...(folderMade && { folder: folderMade }), before },
+          ];
+        }),
+      ),
     },
+    ...(earlier?.trust && { trust: earlier.trust }),
   };
   const stale = Object.entries(earlier?.files ?? {}).filter(([name]) => !(name in manifest.files));
   const kept = (what: Manifest) =>
@@ -76,7 +80,7 @@ export async function planInstall(
   return {
     scope,
     folder,
-    settings,
+    settings: parts.flatMap(({ settings }) => settings),
     earlier: [
       ...contents.flatMap(({ path, text, mode }) => fileChange(path, text, mode)),
       ...command.change,
@@ -86,33 +90,58 @@ export async function planInstall(
     later: [
       ...stale.map(([name]) => removal(join(folder, name), folder)),
       ...(stale.length > 0 ? kept(manifest) : []),
-      ...leftovers(folder, [path]),
+      ...leftovers(
+        folder,
+        targets.map(({ path }) => path),
+      ),
     ],
-    events: points.map(({ event }) => event),
+    clients: parts.map(({ target: { harness, scope }, events }) => ({ harness, scope, events })),
+    trust: {
+      first: [],
+      last: request.trust && codex ? [planTrust(codex.target, CLIENTS.codex.points.length, situation)] : [],
+    },
+    question: request.trust ? "Write this, and let Codex trust those hooks?" : "Write this?",
     notes: [
-      ...(client === undefined ? [NO_CLIENT] : []),
-      ...registered.files.flatMap(({ path, hooksOff }) => (hooksOff ? [`${path}: ${HOOKS_OFF}`] : [])),
-      ...registered.hooks.filter((hook) => !isOne(hook, path, wanted)).map((hook) => twice(hook, situation)),
-      ...(scope === "project" ? [PROJECT] : []),
+      ...leftOut,
+      ...(client === undefined && harnesses.includes("claude-code") ? [NO_CLIENT] : []),
+      ...parts.flatMap((part) => notesOn(part, earlier, situation)),
+      ...(scope === "project" ? [projectNote(harnesses)] : []),
       ...(earlier && isOwnSource
-        ? [`this is what is installed; to update it, run: ${earlier.again}${scopeFlag(scope)}`]
+        ? [`this is what is installed; to update it, run: ${earlier.again}${flags}`]
         : []),
       ...command.notes,
     ],
   };
 }
 
-function refusePlugin([plugin]: readonly Plugin[]): void {
+function refusePlugin({ harness }: Target, [plugin]: readonly Plugin[]): void {
   if (plugin === undefined) return;
   const { id, scope } = plugin;
-  const command = `claude plugin uninstall ${id}${scopeFlag(scope)}`;
+  const command =
+    harness === "codex" ? `codex plugin remove ${id}` : `claude plugin uninstall ${id}${scopeFlag(scope)}`;
   throw new SignalsError(`plugin: ${id}: is enabled, and every hook would run twice; first run: ${command}`);
 }
 
-/** In the home directory, the project's settings are the user's. */
-function scopeOf(wanted: Scope, situation: Situation): Scope {
-  const isUsers = sameFile(settingsPath(wanted, situation), settingsPath("user", situation));
-  return isUsers ? "user" : wanted;
+/** Throws when Codex cannot be told to trust what is about to be written. */
+function requireTrustable(
+  found: { target: Target; files: SettingsFile[] } | undefined,
+  { harness }: Request,
+  env: NodeJS.ProcessEnv,
+): void {
+  const flag = "--trust-codex-hooks";
+  if (harness !== "claude-code" && onPath(CLIENTS.codex.program, env) === undefined)
+    throw new SignalsError(`${flag}: there is no codex on PATH to ask; put it there, or leave the flag out`);
+  if (found === undefined)
+    throw new UsageError(
+      `${flag}: nothing is installed for Codex here; use --harness codex, or leave the flag out`,
+    );
+  const { target, files } = found;
+  const config = join(clientFolder("codex", env), "config.toml");
+  for (const { path, fault, hooksOff } of files) {
+    if (fault && (sameFile(path, target.path) || sameFile(path, config)))
+      throw new SignalsError(`${flag}: ${path}: ${fault}; mend that first`);
+    if (hooksOff) throw new SignalsError(`${flag}: ${path}: ${HOOKS_OFF[target.harness]}; do that first`);
+  }
 }
 
 /** The outermost folders that have to be made for these files. */
@@ -121,54 +150,10 @@ function foldersMade(...files: readonly (string | null)[]): string[] {
 }
 
 /** What is installed can install itself again, but only while it is all there. */
-function requireWhole(folder: string, manifest: Manifest, scope: Scope): void {
+function requireWhole(folder: string, manifest: Manifest, flags: string): void {
   const [damaged] = damagedFiles(folder, manifest);
   if (damaged === undefined) return;
   throw new SignalsError(
-    `installation: ${join(folder, damaged)}: is gone, or not as it was written; run: ${manifest.again}${scopeFlag(scope)}`,
+    `installation: ${join(folder, damaged)}: is gone, or not as it was written; run: ${manifest.again}${flags}`,
   );
-}
-
-/** The command line that does what is done here once more, from any directory; a scope other than the user's is added. */
-export function installCommand(): string {
-  const tsx = join(home(), "node_modules", ".bin", "tsx");
-  const [runner, file] = BUNDLE
-    ? ["node", "install.mjs"]
-    : [existsSync(tsx) ? shellWord(tsx) : "npx tsx", "install.mts"];
-  return `${runner} ${shellWord(join(home(), "scripts", file))} --yes`;
-}
-
-/** What makes a command one for this scope. */
-export function scopeFlag(scope: Scope): string {
-  return scope === "user" ? "" : ` --scope ${scope}`;
-}
-
-const NO_CLIENT =
-  "claude is not on PATH: only events that every version of it knows are used; install again when it is";
-const HOOKS_OFF = "says disableAllHooks: no hook runs until that line is taken out";
-const PROJECT =
-  "others who work in this project get these settings too, and not the files; --scope local is for you alone";
-
-/** How an installation elsewhere is taken back by what it has there; undefined for a copy, or when that is gone. */
-function uninstallBy(command: string, situation: Situation): string | undefined {
-  const launcher = wordsOf(command, situation).find((word) => basename(word) === "launch");
-  if (launcher === undefined || !existsSync(launcher)) return undefined;
-  return `XDG_DATA_HOME=${shellWord(dirname(dirname(launcher)))} ${shellWord(launcher)} scripts/uninstall`;
-}
-
-/**
- * Whether what is registered already is no second run: it is in the file that is to be changed, or is the same command
- * in another one, which the client runs once.
- */
-function isOne({ kind, file, event, command }: Registered, path: string, wanted: readonly Wanted[]): boolean {
-  const same = wanted.some((entry) => entry.event === event && entry.command === command);
-  return kind === "installed" && (same || sameFile(file, path));
-}
-
-/** A hook of ours that runs already, from elsewhere. */
-function twice({ hook, file, line, kind, from, command }: Registered, situation: Situation): string {
-  const uninstall =
-    kind === "installed" ? `signals uninstall --scope ${from}` : uninstallBy(command, situation);
-  const mend = uninstall ? `run: ${uninstall}` : "take that entry out";
-  return `${file}:${line}: runs ${hook} as well (${command}); ${mend}`;
 }

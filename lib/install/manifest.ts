@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { HARNESSES } from "../client.ts";
-import { SCOPES, sameFile } from "./paths.ts";
+import { HARNESSES, type Harness } from "../client.ts";
+import { SCOPES, type Scope, sameFile } from "./paths.ts";
 
 /** A path that leads to no other folder. */
 const inside = z.string().check(z.refine((path) => !/^\/|(^|\/)\.\.(\/|$)/.test(path)));
@@ -34,9 +34,32 @@ const MANIFEST = z.object({
       before: z.record(z.string(), z.nullable(z.string())),
     }),
   ),
+  /** What Codex was told to trust, by the config.toml that says so. */
+  trust: z.optional(
+    z.record(
+      z.string(),
+      z.object({
+        /** What the file was: null for none, else its text as SHA-256, its mode, and whether it spoke of any hook. */
+        before: z.nullable(z.object({ hash: z.string(), mode: z.number(), states: z.boolean() })),
+        /** By the key of the hook. */
+        hooks: z.record(
+          z.string(),
+          z.object({
+            /** The settings file that it is in. */
+            settings: z.string(),
+            /** What was written as trusted. */
+            hash: z.string(),
+            /** What stood there before. */
+            was: z.optional(z.string()),
+          }),
+        ),
+      }),
+    ),
+  ),
 });
 
 export type Manifest = z.infer<typeof MANIFEST>;
+export type TrustRecord = NonNullable<Manifest["trust"]>[string];
 
 /** Undefined when there is none, or none that can be read: then an installation is known by its launcher's path. */
 export function readManifest(file: string): Manifest | undefined {
@@ -51,6 +74,14 @@ export function readManifest(file: string): Manifest | undefined {
 export function recordOf(manifest: Manifest | undefined, path: string) {
   const found = Object.entries(manifest?.settings ?? {}).find(([known]) => sameFile(known, path));
   return found && { path: found[0], ...found[1] };
+}
+
+/** The clients that have hooks of ours, in the settings of a scope or anywhere. */
+export function clientsIn(manifest: Manifest | undefined, scope?: Scope): Harness[] {
+  const all = Object.values(manifest?.settings ?? {}).filter(
+    (one) => scope === undefined || one.scope === scope,
+  );
+  return HARNESSES.filter((harness) => all.some((one) => one.harness === harness));
 }
 
 /** The SHA-256 of a text, in hex. */

@@ -1,4 +1,4 @@
-import { HARNESSES } from "../client.ts";
+import { HARNESSES, type Harness } from "../client.ts";
 import { UsageError } from "../errors.ts";
 import { line, note, oneOf } from "../script.ts";
 import {
@@ -10,6 +10,7 @@ import {
   requireUnchanged,
   requireWritable,
 } from "./change.ts";
+import type { Trust, Trusted } from "./codex-trust.ts";
 import { SCOPES, type Scope } from "./paths.ts";
 
 /** What an installation, or the end of one, would do, before anything of it is done. */
@@ -22,58 +23,87 @@ export interface Plan {
   /** The other files, parted so that the client works wherever it is broken off. */
   earlier: Change[];
   later: Change[];
-  /** Of the client, at which a hook of ours is to run, or did. */
-  events: string[];
+  /** By client, the events at which a hook of ours is to run, or did. */
+  clients: { harness: Harness; scope: Scope | undefined; events: string[] }[];
+  /** What Codex is asked for: after all changes when it is to trust hooks, before them when no longer. */
+  trust: { first: Trust[]; last: Trust[] };
   /** What the person should know besides. */
   notes: string[];
+  /** What a person says yes to. */
+  question: string;
 }
 
-/** The flags of `install` and `uninstall`. */
-export const PLAN_FLAGS = {
+/** What became of a plan. */
+export interface Outcome {
+  what: "done" | "nothing" | "shown" | "refused";
+  /** What Codex was asked for, when it was. */
+  trusted: (Trusted & { config: string })[];
+}
+
+/** The flags of `uninstall`. */
+export const UNINSTALL_FLAGS = {
   scope: { type: "string" },
   harness: { type: "string" },
   yes: { type: "boolean" },
   "dry-run": { type: "boolean" },
 } as const;
 
+/** The flags of `install`. */
+export const INSTALL_FLAGS = { ...UNINSTALL_FLAGS, "trust-codex-hooks": { type: "boolean" } } as const;
+
 interface Flags {
   scope?: string | undefined;
   harness?: string | undefined;
   yes?: boolean | undefined;
   "dry-run"?: boolean | undefined;
+  "trust-codex-hooks"?: boolean | undefined;
+  dir?: string | undefined;
 }
 
-/** The scope that the flags name. Throws `UsageError` for flags that are wrong, or do not go together. */
-export function scopeFrom(flags: Flags, json: boolean): Scope | undefined {
-  const { scope, harness, yes, "dry-run": dryRun } = flags;
-  if (harness !== undefined) oneOf("--harness", harness, HARNESSES);
+/** What is to be installed or taken out. */
+export interface Request {
+  /** Undefined: every client that is there. */
+  harness: Harness | undefined;
+  scope: Scope | undefined;
+  /** The inbox that hooks are to be told of, instead of the one that their environment names. */
+  dir: string | undefined;
+  /** Codex is to trust the hooks. */
+  trust: boolean;
+}
+
+/** What the flags ask for. Throws `UsageError` for flags that are wrong, or do not go together. */
+export function requestFrom(flags: Flags, json: boolean): Request {
+  const { scope, harness, dir, yes, "dry-run": dryRun, "trust-codex-hooks": trust = false } = flags;
   if (yes && dryRun) throw new UsageError("--yes: not with --dry-run, which writes nothing; leave one out");
   if (json && !yes && !dryRun) throw new UsageError("--json: cannot ask; add --yes, or --dry-run");
-  return scope === undefined ? undefined : oneOf("--scope", scope, SCOPES);
+  return {
+    harness: harness === undefined ? undefined : oneOf("--harness", harness, HARNESSES),
+    scope: scope === undefined ? undefined : oneOf("--scope", scope, SCOPES),
+    dir,
+    trust,
+  };
 }
 
 /**
- * Shows a plan, asks if `--yes` does not answer, and carries it out. Says whether it is done: not when there is
- * nothing to do, when it is only to be shown, or when the answer is no. Throws `SignalsError` when a file cannot be
- * written, or is no longer what was shown.
+ * Shows a plan, asks if `--yes` does not answer, and carries it out. Says what became of it: nothing is done when there
+ * is nothing to do, when it is only to be shown, or when the answer is no. Throws `SignalsError` when a file cannot be
+ * written, or is no longer what was shown, or when Codex refuses.
  */
-export async function carryOut(
-  plan: Plan,
-  question: string,
-  flags: Flags,
-  json: boolean,
-): Promise<"done" | "nothing" | "shown" | "refused"> {
-  const { settings, earlier, later, notes } = plan;
+export async function carryOut(plan: Plan, flags: Flags, json: boolean): Promise<Outcome> {
+  const { settings, earlier, later, trust, notes, question } = plan;
+  const asks = [...trust.first, ...trust.last];
   for (const change of settings) requireWritable(change);
   if (!json) {
     for (const change of settings) printDiff(change);
-    for (const text of otherFiles(plan)) line(text);
+    for (const text of [...otherFiles(plan), ...asks.map(({ says }) => says)]) line(text);
     for (const text of notes) note(`note: ${text}`);
   }
-  if (settings.length + earlier.length + later.length === 0) return "nothing";
-  if (flags["dry-run"]) return "shown";
-  if (!flags.yes && !(await isConfirmed(question))) return "refused";
+  if (settings.length + earlier.length + later.length + asks.length === 0)
+    return { what: "nothing", trusted: [] };
+  if (flags["dry-run"]) return { what: "shown", trusted: [] };
+  if (!flags.yes && !(await isConfirmed(question))) return { what: "refused", trusted: [] };
   for (const change of [...settings, ...earlier]) requireUnchanged(change);
+  const first = await askAll(trust.first);
   for (const change of earlier) {
     // Another installation may be under way: what it has noted of itself must not be lost.
     requireUnchanged(change);
@@ -81,7 +111,14 @@ export async function carryOut(
   }
   for (const change of settings) changeSettings(change);
   for (const change of later) makeChange(change);
-  return "done";
+  return { what: "done", trusted: [...first, ...(await askAll(trust.last))] };
+}
+
+/** One after the other, since each writes the same file. */
+async function askAll(asks: readonly Trust[]): Promise<Outcome["trusted"]> {
+  const done: Outcome["trusted"] = [];
+  for (const { config, run } of asks) done.push({ config, ...(await run()) });
+  return done;
 }
 
 /** The files besides the settings: those of the installation as a number, since they are many. */
@@ -100,15 +137,20 @@ function otherFiles({ folder, earlier, later }: Plan): string[] {
   });
 }
 
-/** A plan as `--json` prints it. */
-export function planReport({ scope, settings, earlier, later, events, notes }: Plan) {
+/** A plan, and what became of it, as `--json` prints it. */
+export function planReport(plan: Plan, { what, trusted }: Outcome) {
+  const { scope, settings, earlier, later, clients, notes } = plan;
   const files = [...new Set([...earlier, ...later].map(({ path }) => path))];
+  const asked = what === "done" ? trusted : [...plan.trust.first, ...plan.trust.last];
+  const trust = asked.map(({ config, hooks }) => ({ config, hooks }));
   return {
     scope: scope ?? null,
     settings: settings.map(({ path }) => path),
-    changed: settings.length + files.length > 0,
-    events,
+    changed: settings.length + files.length > 0 || trust.some(({ hooks }) => hooks > 0),
+    events: [...new Set(clients.flatMap(({ events }) => events))],
+    clients: clients.map(({ harness, scope, events }) => ({ harness, scope: scope ?? null, events })),
     files,
-    notes,
+    trust,
+    notes: [...notes, ...trusted.flatMap((one) => one.notes)],
   };
 }

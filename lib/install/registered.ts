@@ -1,48 +1,36 @@
-import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { locate } from "../checkout.ts";
-import { attempt, messageOf } from "../errors.ts";
-import {
-  clientFolder,
-  homeOf,
-  installationOf,
-  NAME,
-  SCOPES,
-  type Scope,
-  type Situation,
-  sameFile,
-  settingsPath,
-} from "./paths.ts";
-import {
-  type Handler,
-  handlersOf,
-  parseSettings,
-  plain,
-  readSettings,
-  type SettingsText,
-  valueAt,
-} from "./settings-file.ts";
+import type { Harness } from "../client.ts";
+import { claudeCodeSettings } from "./claude-code-settings.ts";
+import { codexSettings } from "./codex-settings.ts";
+import { homeOf, installationOf, NAME, type Scope, type Situation, sameFile } from "./paths.ts";
+import { type Handler, handlersOf, lookAt } from "./settings-file.ts";
 
 /** A settings file that the client reads, whether or not it is there. */
 export interface SettingsFile {
   scope: Scope;
   path: string;
   exists: boolean;
-  /** Why it cannot be used, with the line. */
+  /** Why the client passes over the whole of it, with the line. */
   fault?: string;
-  /** `disableAllHooks: true`: the client runs none, from whichever file. */
+  /** It switches hooks off: the client runs none, from whichever file. */
   hooksOff: boolean;
+  handlers: Handler[];
 }
 
 /** A hook of ours that the client runs at an event. */
 export interface Registered {
+  /** The client in whose settings it is. */
+  harness: Harness;
   event: string;
   /** The entry file's name, such as `post-tool-use`. */
   hook: string;
+  /** The same as the package has it, such as `hooks/codex/stop`, where it can be told: it may be another client's. */
+  entry?: string;
   /** As it is written there, arguments included. */
   command: string;
   from: Scope | "plugin";
-  /** The settings file, or the plugin's hooks.json. */
+  /** The settings file, or the plugin's own. */
   file: string;
   line: number;
   /**
@@ -62,65 +50,58 @@ export interface Plugin {
   scope: Scope;
   /** Where it is, when the client's own list says so. */
   path?: string;
+  /** The file that names its hooks. */
+  hooksFile?: string;
   version?: string;
 }
 
 /**
- * Which hooks of ours the client runs: reads user, project and local settings and enabled plugins, as the client run
- * in `cwd` would. Hooks that only a `--settings` flag or the machine's managed settings name are not seen.
+ * Which hooks of ours a client runs: reads its settings of every scope and its enabled plugins, as the client run in
+ * `cwd` would. Hooks that only a flag or the machine's managed settings name are not seen.
  */
-export function registeredHooks(situation: Situation): {
-  files: SettingsFile[];
-  hooks: Registered[];
-  plugins: Plugin[];
-} {
-  const read = filesOf(situation).map(({ scope, path }) => ({ scope, path, ...look(path) }));
-  const plugins = pluginsIn(read, situation);
-  return {
-    files: read.map(({ scope, path, exists, fault, settings }) => {
-      const hooksOff = plain(valueAt(settings?.root, "disableAllHooks")) === true;
-      return { scope, path, exists, ...(fault !== undefined && { fault }), hooksOff };
+export function registeredHooks(
+  harness: Harness,
+  situation: Situation,
+): { files: SettingsFile[]; hooks: Registered[]; plugins: Plugin[] } {
+  const { files, plugins } = READERS[harness](situation);
+  const hooks = files.flatMap(({ scope: from, path: file, handlers }) =>
+    handlers.flatMap((handler): Registered[] => {
+      const known = hookOf(handler, situation);
+      return known ? [{ harness, ...place(handler), from, file, ...known }] : [];
     }),
-    hooks: [
-      ...read.flatMap(({ scope, path, settings }) =>
-        handlersOf(settings ?? { root: undefined }).flatMap((handler) => {
-          const known = hookOf(handler, situation);
-          return known ? [{ ...place(handler), from: scope, file: path, ...known }] : [];
-        }),
-      ),
-      ...plugins.flatMap((plugin) => hooksOfPlugin(plugin, situation)),
-    ],
+  );
+  return {
+    files,
+    hooks: [...hooks, ...plugins.flatMap((plugin) => hooksOfPlugin(harness, plugin, situation))],
     plugins,
   };
 }
 
-/** The settings files in the client's order. Two paths to one file are one file: the home directory as project. */
-function filesOf(situation: Situation): { scope: Scope; path: string }[] {
-  const files = SCOPES.map((scope) => ({ scope, path: settingsPath(scope, situation) }));
-  // The client also reads the local ones at the root of the repository, not of a second work tree.
-  const root = repositoryRoot(situation.cwd);
-  if (root !== undefined && !sameFile(root, homeOf(situation.env)))
-    files.push({ scope: "local", path: settingsPath("local", { ...situation, cwd: root }) });
-  return files.filter(({ path }, i) => files.findIndex((other) => sameFile(other.path, path)) === i);
-}
+const READERS = { "claude-code": claudeCodeSettings, codex: codexSettings };
 
-function repositoryRoot(cwd: string): string | undefined {
-  const { work_tree } = locate(cwd);
-  if (work_tree === undefined) return undefined;
-  // In a second work tree `.git` is a file that leads to a folder, in which `commondir` leads to the first one's.
-  const [, gitDir] = /^gitdir: (.+)$/m.exec(textOf(join(work_tree, ".git"))) ?? [];
-  const common = gitDir && textOf(join(resolve(work_tree, gitDir), "commondir")).trim();
-  return common ? dirname(resolve(work_tree, gitDir, common)) : work_tree;
-}
-
-/** One settings file; an absent one is fine. */
-function look(path: string): { exists: boolean; fault?: string; settings?: SettingsText } {
-  try {
-    const text = readSettings(path);
-    return text === undefined ? { exists: false } : { exists: true, settings: parseSettings(text) };
-  } catch (error) {
-    return { exists: true, fault: messageOf(error) };
-  }
+function hooksOfPlugin(
+  harness: Harness,
+  { path, hooksFile: file, version }: Plugin,
+  situation: Situation,
+): Registered[] {
+  if (path === undefined || file === undefined) return [];
+  const env = { ...situation.env, CLAUDE_PLUGIN_ROOT: path, PLUGIN_ROOT: path };
+  return handlersOf(lookAt(file).settings ?? { root: undefined }).flatMap((handler): Registered[] => {
+    const known = hookOf(handler, { ...situation, env });
+    return known
+      ? [
+          {
+            harness,
+            ...place(handler),
+            from: "plugin",
+            file,
+            ...versioned(version),
+            ...known,
+            kind: "plugin",
+          },
+        ]
+      : [];
+  });
 }
 
 function place({ event, command, args = [], line }: Handler) {
@@ -133,21 +114,20 @@ function place({ event, command, args = [], line }: Handler) {
 export function hookOf(
   { command, args }: Handler,
   situation: Situation,
-): Pick<Registered, "hook" | "kind" | "version"> | undefined {
+): Pick<Registered, "entry" | "hook" | "kind" | "version"> | undefined {
   const words = args
     ? [command, ...args].map((word) => expanded(word, situation))
     : wordsOf(command, situation);
   const { launcher } = installationOf(situation.env);
   for (const [i, written] of words.entries()) {
     const word = resolve(situation.cwd, written);
-    const [, hook] = /^hooks\/(?:.+\/)?([\w-]+)$/.exec(words[i + 1] ?? "") ?? [];
+    const [entry, hook] = /^hooks\/(?:.+\/)?([\w-]+)$/.exec(words[i + 1] ?? "") ?? [];
     if (hook && basename(word) === "launch" && basename(dirname(word)) === NAME) {
       const kind = sameFile(word, launcher) ? "installed" : "launcher";
-      const bundle = join(dirname(word), `${words[i + 1]}.mjs`);
-      return { hook, kind, ...versioned(entryIn(bundle)?.version) };
+      return { hook, entry, kind, ...versioned(entryIn(join(dirname(word), `${entry}.mjs`))?.version) };
     }
-    const entry = /\.m[jt]s$/.test(word) ? entryIn(word) : undefined;
-    if (entry) return { hook: entry.hook, kind: "copy", ...versioned(entry.version) };
+    const copy = /\.m[jt]s$/.test(word) ? entryIn(word) : undefined;
+    if (copy) return { ...copy, kind: "copy" };
   }
   return undefined;
 }
@@ -157,11 +137,14 @@ function versioned(version: string | undefined): { version?: string } {
 }
 
 /** The hook that a file is, by what a bundle or a source of ours says at its beginning. */
-function entryIn(file: string): { hook: string; version?: string } | undefined {
+function entryIn(file: string): Pick<Registered, "entry" | "hook" | "version"> | undefined {
   const head = headOf(file);
-  const [, name, version] = /^\/\/ hooks\/(\S+)\.mts of ambient-signals (\S+) as one file/m.exec(head) ?? [];
-  if (name && version) return { hook: basename(name), version };
-  return /from "ambient-signals"/.test(head) ? { hook: basename(file).replace(/\.m[jt]s$/, "") } : undefined;
+  const [, name, version] = /^\/\/ (hooks\/\S+)\.mts of ambient-signals (\S+) as one file/m.exec(head) ?? [];
+  if (name && version) return { hook: basename(name), entry: name, version };
+  if (!/from "ambient-signals"/.test(head)) return undefined;
+  const hook = basename(file).replace(/\.m[jt]s$/, "");
+  const [, harness] = /\brunHook\(\s*import\.meta\.url,\s*"([\w-]+)"/.exec(head) ?? [];
+  return { hook, ...(harness && { entry: `hooks/${harness}/${hook}` }) };
 }
 
 /** The inbox that a command names; undefined when it leaves that to its environment. */
@@ -194,73 +177,9 @@ function expanded(text: string, { cwd, env }: Situation): string {
   return text.replace(/\$(?:(\w+)|\{(\w+)\})/g, (all, a?: string, b?: string) => known[a ?? b ?? ""] ?? all);
 }
 
-// ---------------------------------------------------------------- plugins
-
-/** This package, from whichever marketplace, where the strongest settings that speak of it enable it. */
-function pluginsIn(
-  read: readonly { scope: Scope; settings?: SettingsText }[],
-  situation: Situation,
-): Plugin[] {
-  const said = new Map<string, { enabled: boolean; scope: Scope }>();
-  for (const { scope, settings } of read) {
-    const plugins = plain(valueAt(settings?.root, "enabledPlugins"));
-    for (const [id, enabled] of Object.entries(Object(plugins))) {
-      if (id.startsWith(`${NAME}@`)) said.set(id, { enabled: enabled === true, scope });
-    }
-  }
-  const list = installedPlugins(situation.env);
-  return [...said].flatMap(([id, { enabled, scope }]) => {
-    // One that is enabled and not installed does nothing.
-    if (!enabled || (list && !(id in list))) return [];
-    const all = [list?.[id] ?? []].flat();
-    const here = all.find(({ projectPath }) => projectPath && sameFile(projectPath, situation.cwd));
-    const found = here ?? all.find(({ projectPath }) => !projectPath);
-    const path = found?.installPath;
-    const installedAs = found?.scope ?? scope;
-    return [{ id, scope: installedAs, ...(path && { path }), ...versioned(found?.version) }];
-  });
-}
-
-/** What the client writes of a plugin, once for each place that it was installed for. */
-interface InstalledPlugin {
-  scope?: Scope;
-  installPath?: string;
-  version?: string;
-  projectPath?: string;
-}
-
-/** The client's own list of plugins; undefined when it is not there, or of a form that is not known here. */
-function installedPlugins(env: NodeJS.ProcessEnv): Record<string, InstalledPlugin[]> | undefined {
-  try {
-    const { version, plugins } = JSON.parse(
-      textOf(join(clientFolder(env), "plugins", "installed_plugins.json")),
-    );
-    return version === 2 ? plugins : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function hooksOfPlugin({ path, version }: Plugin, situation: Situation): Registered[] {
-  if (path === undefined) return [];
-  const file = join(path, "hooks", "hooks.json");
-  const { settings } = look(file);
-  const env = { ...situation.env, CLAUDE_PLUGIN_ROOT: path };
-  return handlersOf(settings ?? { root: undefined }).flatMap((handler) => {
-    const known = hookOf(handler, { ...situation, env });
-    return known
-      ? [{ ...place(handler), from: "plugin", file, ...versioned(version), ...known, kind: "plugin" }]
-      : [];
-  });
-}
-
 // ---------------------------------------------------------------- files
 
-function textOf(file: string): string {
-  return attempt(() => readFileSync(file, "utf8")) ?? "";
-}
-
-/** The first 4 KiB, which hold the doc comment and the imports of any entry file. */
+/** The first 4 KiB, which hold all of a source file of ours, and what a bundle says of itself. */
 function headOf(file: string): string {
   try {
     if (!statSync(file).isFile()) return "";

@@ -98,6 +98,16 @@ function reason(json: string, before: string): string {
   return rest.trim() === "" ? "it ends too early" : `${JSON.stringify(rest[0])} is not expected there`;
 }
 
+/** One settings file as a client finds it; an absent one is fine. */
+export function lookAt(path: string): { exists: boolean; fault?: string; settings?: SettingsText } {
+  try {
+    const text = readSettings(path);
+    return text === undefined ? { exists: false } : { exists: true, settings: parseSettings(text) };
+  } catch (error) {
+    return { exists: true, fault: messageOf(error) };
+  }
+}
+
 /** The value of a key; of several, the last, as the client reads it. */
 export function valueAt(object: ValueNode | undefined, key: string): ValueNode | undefined {
   return membersOf(object, key).at(-1)?.value;
@@ -140,16 +150,18 @@ function* placesOf(root: ObjectNode | undefined): Generator<Place> {
   }
 }
 
-function membersOf(object: ValueNode | undefined, key?: string): MemberNode[] {
+/** The members of an object, or those of a key; none of what is no object. */
+export function membersOf(object: ValueNode | undefined, key?: string): MemberNode[] {
   if (object?.type !== "Object") return [];
   return key === undefined ? object.members : object.members.filter((member) => nameOf(member) === key);
 }
 
-function nameOf({ name }: MemberNode): string {
+export function nameOf({ name }: MemberNode): string {
   return name.type === "String" ? name.value : name.name;
 }
 
-function lineOf({ loc }: ValueNode | MemberNode): number {
+/** Counted from 1. */
+export function lineOf({ loc }: ValueNode | MemberNode): number {
   return loc.start.line;
 }
 

@@ -1,4 +1,4 @@
-import type { HookPoint } from "../client.ts";
+import { CLIENTS, type Harness, type HookPoint } from "../client.ts";
 import { SignalsError } from "../errors.ts";
 import { shellWord } from "../text.ts";
 import type { Change } from "./change.ts";
@@ -14,30 +14,48 @@ import {
   readSettings,
   removeHandlers,
 } from "./settings-file.ts";
+import type { Inbox, Target } from "./targets.ts";
 
 /** An entry that is to be there. */
 export interface Wanted extends Entry {
-  hook: string;
+  /** Such as `hooks/codex/stop`. */
+  entry: string;
 }
 
-function wantedEntries(points: readonly HookPoint[], launcher: string, dir: string | undefined): Wanted[] {
-  const flags = dir === undefined ? "" : ` --dir ${shellWord(dir)}`;
-  return points.map(({ event, hook, timeout }) => ({
-    event,
-    hook,
-    command: `${shellWord(launcher)} hooks/claude-code/${hook}${flags}`,
-    timeout,
-  }));
+function wantedEntries(
+  harness: Harness,
+  points: readonly HookPoint[],
+  launcher: string,
+  dir: string | undefined,
+): Wanted[] {
+  return points.map(({ event, hook, timeout }) => {
+    const entry = `hooks/${harness}/${hook}`;
+    return { event, entry, command: commandOf(launcher, entry, dir), timeout };
+  });
+}
+
+/** It is the same for every version: a client may have been told to trust exactly that. */
+function commandOf(launcher: string, entry: string, dir: string | undefined): string {
+  return `${shellWord(launcher)} ${entry}${dir === undefined ? "" : ` --dir ${shellWord(dir)}`}`;
+}
+
+/** Whether a command of a client is one that is written here, and holds nothing that anybody else has put in. */
+export function isAsWritten(harness: Harness, command: string, situation: Situation): boolean {
+  const { launcher } = installationOf(situation.env);
+  const dir = inboxIn(command, situation);
+  return wantedEntries(harness, CLIENTS[harness].points, launcher, dir).some(
+    (entry) => entry.command === command,
+  );
 }
 
 /**
  * The settings with an entry for each point. Entries of ours that are there stay as a person left them, and new ones
- * are for the same inbox; with `dir`, an absolute path, all are for that one.
+ * are for the same inbox.
  */
 export function planEntries(
-  path: string,
+  { harness, path }: Target,
   points: readonly HookPoint[],
-  dir: string | undefined,
+  inbox: Inbox,
   known: Before | undefined,
   situation: Situation,
 ): { settings: Change[]; before: Before; wanted: Wanted[] } {
@@ -45,15 +63,16 @@ export function planEntries(
   const isOurs = isInstalled(situation);
   return reading(path, (was) => {
     const ours = handlersIn(was).filter(isOurs);
-    const [inbox] = ours.flatMap(({ command }) => inboxIn(command, situation) ?? []);
-    const wanted = wantedEntries(points, launcher, dir ?? inbox);
+    const [theirs] = ours.flatMap(({ command }) => inboxIn(command, situation) ?? []);
+    const dir = inbox.all ?? (ours.length > 0 ? theirs : inbox.first);
+    const wanted = wantedEntries(harness, points, launcher, dir);
     /** The entry that a handler of ours is already. */
     const entryOf = (handler: Handler) =>
       wanted.find(
-        ({ event, hook, command }) =>
+        ({ event, entry, command }) =>
           event === handler.event &&
-          hook === hookOf(handler, situation)?.hook &&
-          (dir === undefined || command === handler.command),
+          entry === hookOf(handler, situation)?.entry &&
+          (inbox.all === undefined || command === handler.command),
       );
     const there = ours.map(entryOf);
     const left = removeHandlers(was, (handler) => isOurs(handler) && !entryOf(handler), known);

@@ -1,63 +1,159 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
+import { CLIENTS, HARNESSES } from "../client.ts";
 import { shellWord } from "../text.ts";
+import { planUntrust, stays, type Trust } from "./codex-trust.ts";
 import { commandPath, fileChange, isOurCommand, leftovers, removal } from "./files.ts";
-import { manifestText, readManifest, recordOf } from "./manifest.ts";
+import { type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
 import { installationOf, type Scope, type Situation, sameFile, settingsPath } from "./paths.ts";
-import type { Plan } from "./plan.ts";
+import type { Outcome, Plan, Request } from "./plan.ts";
+import { onPath } from "./presence.ts";
 import { registeredHooks } from "./registered.ts";
 import { type Handler, readSettings, removeHandlers } from "./settings-file.ts";
 import { handlersIn, isInstalled, reading, settingsChange } from "./settings-plan.ts";
+import type { Target } from "./targets.ts";
 
 /**
- * What uninstalling for a scope would do, or wherever there is something of ours. The files go with the last entry
- * that names them. Throws `SignalsError` when something stands in the way.
+ * What uninstalling would do: for a scope, or wherever there is something of ours; of one client, or of all. The files
+ * go with the last entry that names them. Throws `SignalsError` when something stands in the way.
  */
-export function planUninstall(scope: Scope | undefined, situation: Situation): Plan {
+export function planUninstall({ scope, harness }: Request, situation: Situation): Plan {
   const installation = installationOf(situation.env);
   const manifest = readManifest(installation.manifest);
-  const registered = registeredHooks(situation);
+  const registered = HARNESSES.flatMap((harness) => registeredHooks(harness, situation).hooks);
   const isOurs = isInstalled(situation);
   const known = distinct([
-    ...Object.keys(manifest?.settings ?? {}),
-    settingsPath("user", situation),
-    ...registered.hooks.flatMap(({ kind, file }) => (kind === "installed" ? [file] : [])),
+    ...Object.entries(manifest?.settings ?? {}).map(([path, { harness }]) => ({ harness, path })),
+    ...HARNESSES.map((harness) => ({ harness, path: settingsPath(harness, "user", situation) })),
+    ...registered.flatMap(({ kind, harness, file: path }) =>
+      kind === "installed" ? [{ harness, path }] : [],
+    ),
   ]);
-  const targets = scope === undefined ? known : [settingsPath(scope, situation)];
-  const removed = targets.map((path) => {
+  const targets = (scope === undefined ? known : ofScope(scope, situation)).filter(
+    (target) => harness === undefined || target.harness === harness,
+  );
+  const removed = targets.map(({ harness, path }) => {
     const record = recordOf(manifest, path);
-    return reading(path, (was) => ({
-      events: handlersIn(was)
-        .filter(isOurs)
-        .map(({ event }) => event),
-      change: settingsChange(path, was, removeHandlers(was, isOurs, record?.before).text, record?.folder),
-    }));
+    return reading(path, (was) => {
+      const ours = handlersIn(was).filter(isOurs);
+      const { text } = removeHandlers(was, isOurs, record?.before);
+      const moved = harness === "codex" && ours.length > 0 ? movedNotes(path, handlersIn(was), isOurs) : [];
+      const events = ours.map(({ event }) => event);
+      return { harness, events, moved, change: settingsChange(path, was, text, record?.folder) };
+    });
   });
-  const others = known.filter((path) => !isAmong(targets, path) && holds(path, isOurs));
-  const settings = Object.entries(manifest?.settings ?? {}).filter(([path]) => isAmong(others, path));
-  const next = manifest && manifestText({ ...manifest, settings: Object.fromEntries(settings) });
-  const kept = next === undefined ? [] : fileChange(installation.manifest, next, 0o644);
+  const others = known.filter(({ path }) => !isAmong(targets, path) && holds(path, isOurs));
+  const kept = manifest && without(manifest, (path) => !isAmong(others, path));
+  const next = kept === undefined ? [] : fileChange(installation.manifest, manifestText(kept), 0o644);
+  const trust = untrusting(manifest, (settings) => isAmong(targets, settings), situation);
   return {
     scope,
     folder: installation.folder,
     settings: removed.flatMap(({ change }) => change),
     earlier: [],
     later: [
-      ...leftovers(installation.folder, targets),
-      ...(others.length > 0 ? kept : allFiles(installation, manifest, situation)),
+      ...leftovers(
+        installation.folder,
+        targets.map(({ path }) => path),
+      ),
+      ...(others.length > 0 ? next : allFiles(installation, manifest, situation)),
     ],
-    events: [...new Set(removed.flatMap(({ events }) => events))],
+    clients: HARNESSES.map((harness) => {
+      const events = removed.flatMap((one) => (one.harness === harness ? one.events : []));
+      return { harness, scope, events: [...new Set(events)] };
+    }).filter(({ events }) => events.length > 0),
+    trust: { first: trust.asks, last: [] },
+    question: "Remove this?",
     notes: [
-      ...others.map((path) => `${path} still has entries, so the files stay; without --scope all of it goes`),
-      ...registered.hooks
+      ...others.map(
+        ({ path }) =>
+          `${path} still has entries, so the files stay; without --scope or --harness all of it goes`,
+      ),
+      ...trust.notes,
+      ...removed.flatMap(({ moved }) => moved),
+      ...registered
         .filter(({ kind }) => kind === "copy" || kind === "launcher")
         .map(({ file, line, hook, command }) => `${file}:${line}: goes on to run ${hook} (${command})`),
     ],
   };
 }
 
+/** A settings file of a client. */
+type File = Omit<Target, "scope">;
+
+function ofScope(scope: Scope, situation: Situation): File[] {
+  return HARNESSES.flatMap((harness) => {
+    const path = settingsPath(harness, scope, situation);
+    return path === undefined ? [] : [{ harness, path }];
+  });
+}
+
+/** The manifest when these settings files hold nothing of ours any more. */
+function without(manifest: Manifest, isGone: (settings: string) => boolean): Manifest {
+  const { trust, settings, ...rest } = manifest;
+  const left = Object.entries(trust ?? {}).flatMap(([config, { before, hooks }]) => {
+    const some = Object.entries(hooks).filter(([, hook]) => !isGone(hook.settings));
+    return some.length > 0 ? [[config, { before, hooks: Object.fromEntries(some) }] as const] : [];
+  });
+  return {
+    ...rest,
+    settings: Object.fromEntries(Object.entries(settings).filter(([path]) => !isGone(path))),
+    ...(left.length > 0 && { trust: Object.fromEntries(left) }),
+  };
+}
+
+/** What Codex is asked to trust no more, and what stays when there is no Codex to ask. */
+function untrusting(
+  manifest: Manifest | undefined,
+  isTarget: (settings: string) => boolean,
+  situation: Situation,
+): { asks: Trust[]; notes: string[] } {
+  const records = Object.entries(manifest?.trust ?? {}).flatMap(([config, record]) => {
+    const keys = Object.keys(record.hooks).filter((key) => isTarget(record.hooks[key]?.settings ?? ""));
+    return keys.length > 0 ? [{ config, record, keys }] : [];
+  });
+  return onPath(CLIENTS.codex.program, situation.env) === undefined
+    ? { asks: [], notes: records.map(({ config, keys }) => `no codex is on PATH, so ${stays(config, keys)}`) }
+    : {
+        asks: records.map(({ config, record, keys }) => planUntrust(config, record, keys, situation)),
+        notes: [],
+      };
+}
+
+/** Trust is bound to a hook's place among those of its event. */
+function movedNotes(
+  path: string,
+  handlers: readonly Handler[],
+  isOurs: (handler: Handler) => boolean,
+): string[] {
+  const moved = handlers.filter(
+    (handler, i) =>
+      !isOurs(handler) &&
+      handlers.slice(0, i).some((other) => isOurs(other) && other.event === handler.event),
+  );
+  return moved.map(
+    ({ event, line }) => `${path}:${line}: moves up, so Codex may ask once more to trust it (${event})`,
+  );
+}
+
+/** The lines that say what became of it. */
+export function uninstalledLines({ clients }: Plan, { what, trusted }: Outcome, dir: string): string[] {
+  if (what === "nothing") return ["nothing to do: there is no installation"];
+  if (what !== "done") return [];
+  const out = clients.map(
+    ({ harness, events }) => `${events.length} hooks are out of the settings of ${CLIENTS[harness].name}`,
+  );
+  return [
+    `uninstalled: ${out.join(", ") || "the files, which no settings named"}`,
+    ...trusted.flatMap(({ hooks, config }) =>
+      hooks > 0 ? [`Codex trusts ${hooks} of them no longer: ${config}`] : [],
+    ),
+    ...inboxLeft(dir),
+  ];
+}
+
 /** What to do about the inbox, which is the person's own; nothing when there is none. */
-export function inboxLeft(dir: string): string[] {
+function inboxLeft(dir: string): string[] {
   return existsSync(dir) ? [`the inbox stays at ${dir}; to remove it too: rm -r ${shellWord(dir)}`] : [];
 }
 
@@ -102,11 +198,11 @@ function holds(path: string, isOurs: (handler: Handler) => boolean): boolean {
   }
 }
 
-function isAmong(paths: readonly string[], path: string): boolean {
-  return paths.some((other) => sameFile(other, path));
+function isAmong(files: readonly File[], path: string): boolean {
+  return files.some((other) => sameFile(other.path, path));
 }
 
 /** Without other paths to the same file. */
-function distinct(paths: readonly string[]): string[] {
-  return paths.filter((path, i) => paths.findIndex((other) => sameFile(other, path)) === i);
+function distinct(files: readonly File[]): File[] {
+  return files.filter(({ path }, i) => files.findIndex((other) => sameFile(other.path, path)) === i);
 }

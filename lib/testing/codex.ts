@@ -2,8 +2,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod/mini";
-import { listHooks, withAppServer } from "../codex-app-server.ts";
 import { attempt } from "../errors.ts";
 import { isRunning } from "../process.ts";
 import {
@@ -191,19 +189,11 @@ function signalDaemon(home: string): number[] {
 }
 
 /**
- * Trusts every hook that the client finds, as a person does who reviews them. Without that it runs none of them, and
- * says nothing of it.
+ * What a person's shell has for the client's own commands: the client on PATH, and nothing to reach but a port that
+ * nobody listens on.
  */
-export async function trustHooks({ home, cwd }: { home: string; cwd: string }): Promise<void> {
-  // A port that nobody listens on stands for the rest of the world.
+export async function codexShell(home: string): Promise<Record<string, string>> {
   const { PATH, ...others } = clientEnvironment(home, "http://127.0.0.1:9");
-  const env = { ...others, PATH: [dirname(await codexBinary()), PATH].join(delimiter) };
   await mkdir(temporaryFolder(home), { recursive: true });
-  await withAppServer({ cwd, env }, async (ask) => {
-    const { hooks } = await listHooks(ask, cwd);
-    const trusted = hooks.map(({ key, currentHash }) => [key, { trusted_hash: currentHash }]);
-    const value = Object.fromEntries(trusted);
-    const edits = [{ keyPath: "hooks.state", mergeStrategy: "upsert", value }];
-    await ask("config/batchWrite", { edits }, z.object({}));
-  });
+  return { ...others, PATH: [dirname(await codexBinary()), PATH].join(delimiter) };
 }

@@ -103,6 +103,11 @@ export class Terminal {
     await this.#tmux("send-keys", "Enter");
   }
 
+  /** Presses keys, each by its name in tmux, such as `Enter`. */
+  async press(...keys: string[]): Promise<void> {
+    await this.#tmux("send-keys", ...keys);
+  }
+
   /** Waits until the client has ended, and returns its exit status. */
   async ends(): Promise<number> {
     const format = "#{pane_dead} #{pane_dead_status}";

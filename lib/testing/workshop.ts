@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { writeBundles } from "../bundle.ts";
-import { CODEX } from "../codex.ts";
 import type { SignalView } from "../view.ts";
 import {
   CLAUDE_CODE_VERSION,
@@ -13,7 +12,7 @@ import {
   runClaudeCommand,
 } from "./claude-code.ts";
 import type { InTerminal } from "./client.ts";
-import { type CodexOptions, type CodexRun, runCodex, trustHooks } from "./codex.ts";
+import { type CodexOptions, type CodexRun, codexShell, runCodex } from "./codex.ts";
 import { type Cut, cutting } from "./cut.ts";
 import type { Answer, Step } from "./messages-api.ts";
 import { type Run, run } from "./process.ts";
@@ -83,23 +82,24 @@ export class Workshop {
     writeFileSync(join(this.inbox, "config.toml"), `lease = "${lease}"\n`, { mode: 0o600 });
   }
 
-  async installForCodex({ trusted = true, dir = "" } = {}): Promise<void> {
-    const folder = await bundles();
-    const file = join(this.home, ".codex", "hooks.json");
-    mkdirSync(dirname(file), { recursive: true });
-    const { hooks = {} } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-    for (const { event, hook, timeout } of CODEX.points) {
-      const command = `node '${join(folder, "hooks", "codex", `${hook}.mjs`)}'${dir && ` --dir '${dir}'`}`;
-      hooks[event] = [...(hooks[event] ?? []), { hooks: [{ type: "command", command, timeout }] }];
-    }
-    writeFileSync(file, JSON.stringify({ hooks }));
-    if (trusted) await trustHooks({ home: this.home, cwd: this.project });
+  /** Installs the hooks for Codex, and has it trust them: without that it runs none, and says nothing of it. */
+  async installForCodex({ trusted = true, flags = [] as string[] } = {}): Promise<void> {
+    const trust = trusted ? ["--trust-codex-hooks"] : [];
+    const env = await codexShell(this.home);
+    const { code, stderr } = await this.run(
+      "install",
+      ["--harness", "codex", "--yes", ...trust, ...flags],
+      env,
+    );
+    assert.equal(code, 0, stderr);
   }
 
   /** Installs the hooks for the client at this path. */
   async install(claude: string): Promise<string> {
     const PATH = [dirname(claude), process.env["PATH"]].join(delimiter);
-    const { code, stdout, stderr } = await this.run("install", ["--yes"], { PATH });
+    const { code, stdout, stderr } = await this.run("install", ["--harness", "claude-code", "--yes"], {
+      PATH,
+    });
     assert.equal(code, 0, stderr);
     return stdout;
   }
