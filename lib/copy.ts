@@ -2,11 +2,12 @@ import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from "nod
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { bundleOf, writeBundles } from "./bundle.ts";
-import { pointsOf } from "./client.ts";
+import { CLIENTS, type Client, type Harness, pointsOf } from "./client.ts";
 import { type Entry, entries, home } from "./entries.ts";
-import { codeOf, SignalsError } from "./errors.ts";
+import { attempt, codeOf, SignalsError } from "./errors.ts";
 import { replaceFile } from "./file.ts";
 import { headerOf } from "./header.ts";
+import { homeOf, settingsPath, situation } from "./install/paths.ts";
 import { shellWord } from "./text.ts";
 
 /**
@@ -88,36 +89,58 @@ async function writing<T>(path: string, write: () => T | Promise<T>): Promise<T>
 
 /** What a person is told of a hook that was copied. */
 export interface Advice {
-  /** What to paste into the client's settings. */
+  /** The client's own settings file, as people write its path. */
+  into: string;
+  /** What to paste into it. */
   settings: object;
-  /** Which event a client may not know, and what each of the other hooks would add. */
+  /** Which event a client may not know, what it asks of a person, and what each of the other hooks would add. */
   notes: string[];
 }
 
 /** Undefined for what is no hook. */
 export function adviceOn(entry: Entry, file: string): Advice | undefined {
-  const [folder, client] = entry.name.split("/");
-  if (folder !== "hooks") return undefined;
+  const client = Object.values(CLIENTS).find(({ harness }) => entry.name.startsWith(`hooks/${harness}/`));
+  if (client === undefined) return undefined;
   // Installed alone it is for every event that it knows; an absolute path, since hooks run in the session's directory.
   const command = `node ${shellWord(file)}`;
   const points = pointsOf(entry.name).map(({ event, timeout }) => [
     event,
     [{ hooks: [{ type: "command", command, timeout }] }],
   ]);
-  const others = entries().filter(({ name }) => name.startsWith(`hooks/${client}/`) && name !== entry.name);
+  const others = entries().filter(
+    ({ name }) => name.startsWith(`hooks/${client.harness}/`) && name !== entry.name,
+  );
   const notes = [
-    ...versionNotes(entry),
+    ...versionNotes(entry, client),
+    ...ASKS[client.harness],
     "one hook alone is enough; what the others would add:",
     ...others.map(
       ({ name, file }) => `  ${basename(name)}: ${headerOf(pathToFileURL(file).href).split("\n")[0]}`,
     ),
   ];
-  return { settings: { hooks: Object.fromEntries(points) }, notes };
+  return { into: settingsOf(client), settings: { hooks: Object.fromEntries(points) }, notes };
 }
 
-/** An event that a client does not know opens a warning at every start. */
-function versionNotes({ name }: Entry): string[] {
+/** What a client asks of a person before it runs what stands in its settings. */
+const ASKS: Record<Harness, string[]> = {
+  "claude-code": [],
+  codex: [
+    "Codex runs it once you trust it: start codex, which asks, or type /hooks; till then codex exec skips it in silence",
+  ],
+};
+
+/** The person's own settings file, as people write its path; its client's name where there is no home directory. */
+function settingsOf({ harness, name }: Client): string {
+  const here = situation();
+  const path = attempt(() => settingsPath(harness, "user", here));
+  if (path === undefined) return `the settings of ${name}`;
+  const folder = `${attempt(() => homeOf(here.env))}/`;
+  return path.startsWith(folder) ? `~/${path.slice(folder.length)}` : path;
+}
+
+/** An event that a client does not know may open a warning at every start. */
+function versionNotes({ name }: Entry, { program }: Client): string[] {
   return pointsOf(name).flatMap(({ event, since }) =>
-    since === undefined ? [] : [`leave out ${event} if your claude --version is older than ${since}`],
+    since === undefined ? [] : [`leave out ${event} if your ${program} --version is older than ${since}`],
   );
 }

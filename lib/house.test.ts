@@ -22,7 +22,8 @@ const WORKING = SOURCES.filter((file) => !/\.(test|client)\.ts$|^lib\/testing\//
 
 const ENTRIES = FILES.filter(
   (file) =>
-    /^(hooks|monitors|scripts)\//.test(file) && !/\.(test|client)\.ts$|^hooks\/hooks\.json$/.test(file),
+    /^(hooks|monitors|scripts)\//.test(file) &&
+    !/\.(test|client)\.ts$|^hooks\/(codex\/)?hooks\.json$/.test(file),
 );
 
 const RULES = ["lifecycle", "policy", "router", "lease", "recall", "session", "garbage", "transaction"];
@@ -127,19 +128,44 @@ test("only lib/inbox.ts and lib/lock.ts open the inbox", () => {
   assert.deepEqual(files.sort(), ["lib/inbox.ts", "lib/lock.ts"]);
 });
 
-test("the plugin runs bundles of hooks that exist, for events that clients have known since there are plugins", () => {
-  type Handler = { type: string; command: string; timeout: number };
-  const { hooks } = JSON.parse(read("hooks/hooks.json")) as { hooks: Record<string, { hooks: Handler[] }[]> };
-  const points = hookPoints(CLIENTS["claude-code"], "2.0.56").map(({ event, hook }) => [event, hook]);
-  const registered = Object.entries(hooks).map(([event, groups]) => {
-    const [handler, ...more] = groups.flatMap((group) => group.hooks);
-    assert.deepEqual([handler?.type, handler?.timeout, more], ["command", 10, []], event);
-    const bundle =
-      /^node "\$\{CLAUDE_PLUGIN_ROOT\}\/dist\/(.+)\.mjs"$/.exec(handler?.command ?? "")?.[1] ?? "";
-    assert.ok(existsSync(join(ROOT, `${bundle}.mts`)), handler?.command);
-    return [event, basename(bundle)];
+describe("the plugin runs bundles of hooks that exist, and none of another client's:", () => {
+  // Of Claude Code, for events that it has known since there are plugins; Codex passes over what it does not know.
+  const plugins = [
+    ["claude-code", "hooks/hooks.json", "CLAUDE_PLUGIN_ROOT", "2.0.56"],
+    ["codex", "hooks/codex/hooks.json", "PLUGIN_ROOT", undefined],
+  ] as const;
+  for (const [harness, file, root, version] of plugins) {
+    test(file, () => {
+      type Handler = { type: string; command: string; timeout: number };
+      const { hooks, description, ...others } = JSON.parse(read(file)) as {
+        description: string;
+        hooks: Record<string, { hooks: Handler[] }[]>;
+      };
+      assert.deepEqual([typeof description, others], ["string", {}], "any other key would void it for Codex");
+      const registered = Object.entries(hooks).map(([event, groups]) => {
+        const [handler, ...more] = groups.flatMap((group) => group.hooks);
+        assert.deepEqual([handler?.type, more], ["command", []], event);
+        const [, variable, bundle = ""] =
+          /^node "\$\{(\w+)\}\/dist\/(.+)\.mjs"$/.exec(handler?.command ?? "") ?? [];
+        assert.equal(variable, root, handler?.command);
+        assert.ok(existsSync(join(ROOT, `${bundle}.mts`)), handler?.command);
+        return [event, bundle, handler?.timeout];
+      });
+      const points = hookPoints(CLIENTS[harness], version);
+      assert.deepEqual(
+        registered,
+        points.map(({ event, hook, timeout }) => [event, `hooks/${harness}/${hook}`, timeout]),
+      );
+    });
+  }
+
+  test("and Codex is told which file is its own", () => {
+    assert.equal(JSON.parse(read(".codex-plugin/plugin.json")).hooks, "./hooks/codex/hooks.json");
+    assert.ok(
+      !("hooks" in JSON.parse(read(".claude-plugin/plugin.json"))),
+      "that of Claude Code is the usual one",
+    );
   });
-  assert.deepEqual(registered, points);
 });
 
 test("a hook is named for its event, and its help names it", () => {
@@ -155,17 +181,19 @@ test("a hook is named for its event, and its help names it", () => {
   }
 });
 
-test("the package and the plugin are of one name and version", () => {
-  const [packed, plugin] = ["package.json", ".claude-plugin/plugin.json"].map((file) =>
-    JSON.parse(read(file)),
-  );
+test("the package and the plugins are of one name and version", () => {
+  const [packed, ...manifests] = [
+    "package.json",
+    ".claude-plugin/plugin.json",
+    ".codex-plugin/plugin.json",
+  ].map((file) => JSON.parse(read(file)));
   const same = ({ name, version, description, license }: Record<string, string>) => [
     name,
     version,
     description,
     license,
   ];
-  assert.deepEqual(same(plugin), same(packed));
+  for (const manifest of manifests) assert.deepEqual(same(manifest), same(packed));
   const { name, plugins } = JSON.parse(read(".claude-plugin/marketplace.json"));
   assert.equal(name, packed.name);
   const source = { source: "npm", package: packed.name };

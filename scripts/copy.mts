@@ -4,9 +4,9 @@
  *
  *   usage    signals copy NAME FOLDER
  *            signals copy --all FOLDER
- *   example  signals copy post-tool-use ~/dotfiles/claude
+ *   example  signals copy claude-code/post-tool-use ~/dotfiles/claude
  *
- * Reads    NAME: stop, claude-code/stop or hooks/claude-code/stop; --all for every file, in the package's layout.
+ * Reads    NAME: list, codex/stop or hooks/codex/stop; --all for every file, in the package's layout.
  * Prints   the path written; for a hook, on stderr, the settings to paste and what the other hooks would add.
  * Exits    0 written, 1 refused or failed, 2 wrong arguments.
  * Needs    the package's other files beside it.
@@ -44,7 +44,7 @@ await runScript(import.meta.url, OPTIONS, async ({ flags, args, json }) => {
   line(file);
   const advice = adviceOn(entry, file);
   if (!advice) return;
-  note("to run it, put this into ~/.claude/settings.json:");
+  note(`to run it, put this into ${advice.into}:`);
   noteJson(advice.settings);
   for (const text of advice.notes) note(text);
 });

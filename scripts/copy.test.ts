@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import {
   copyFileSync,
-  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -9,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -17,7 +17,7 @@ import { basename, dirname, join } from "node:path";
 import { before, describe, test } from "node:test";
 import { writeBundles } from "../lib/bundle.ts";
 import { fireReport } from "../lib/by-hand.ts";
-import { pointsOf } from "../lib/claude-code.ts";
+import { pointsOf } from "../lib/client.ts";
 import type { Document } from "../lib/document.ts";
 import { entries } from "../lib/entries.ts";
 import { transact } from "../lib/inbox.ts";
@@ -27,25 +27,24 @@ import { ROOT, type Run, run, runFile, tempDirectory } from "../lib/testing/proc
 const PARALLEL = { concurrency: 2 };
 const root = realpathSync(tempDirectory("copy"));
 const bundles = join(root, "bundles");
-/** The same package with another client's hook of the same name. */
-const twoClients = join(root, "two clients");
 
 const HOOKS = entries()
   .map(({ name }) => name)
   .filter((name) => name.startsWith("hooks/"));
 const STOP = "hooks/claude-code/stop";
+const clientOf = (name: string) => name.split("/")[1];
+/** Where nothing is said to a model, whatever is due. */
+const SILENT = ["claude-code SessionEnd", "codex Stop", "codex SessionEnd"];
 const textOf = (name: string) => readFileSync(join(bundles, `${name}.mjs`), "utf8");
 
-before(async () => {
-  await writeBundles(bundles);
-  cpSync(bundles, twoClients, { recursive: true });
-  mkdirSync(join(twoClients, "hooks/codex"));
-  const other = textOf(STOP).replaceAll(STOP, "hooks/codex/stop");
-  writeFileSync(join(twoClients, "hooks/codex/stop.mjs"), other);
-});
+before(() => writeBundles(bundles));
 
-const copy = (args: readonly string[], cwd = root, from = bundles): Promise<Run> =>
-  run(process.execPath, [join(from, "scripts/copy.mjs"), ...args], { cwd });
+const copy = (
+  args: readonly string[],
+  cwd = root,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Run> =>
+  run(process.execPath, [join(bundles, "scripts/copy.mjs"), ...args], { cwd, env: { HOME: root, ...env } });
 
 const freshFolder = (name = "folder"): string => {
   const folder = join(mkdtempSync(join(root, "f-")), name);
@@ -54,13 +53,8 @@ const freshFolder = (name = "folder"): string => {
 };
 
 /** Held for a copy that was refused: one line, and the folder is as it was. */
-async function isRefused(
-  args: readonly string[],
-  said: RegExp | string,
-  status = 1,
-  from = bundles,
-): Promise<void> {
-  const { code, stdout, stderr } = await copy(args, root, from);
+async function isRefused(args: readonly string[], said: RegExp | string, status = 1): Promise<void> {
+  const { code, stdout, stderr } = await copy(args);
   assert.deepEqual([code, stdout], [status, ""], stderr);
   if (typeof said === "string") assert.equal(stderr, `error: ${said}\n`);
   else assert.match(stderr, said);
@@ -68,10 +62,9 @@ async function isRefused(
 
 describe("copy NAME FOLDER", PARALLEL, () => {
   for (const name of [
-    "stop",
-    "stop.mts",
-    "stop.mjs",
     "claude-code/stop",
+    "claude-code/stop.mts",
+    "claude-code/stop.mjs",
     STOP,
     `${STOP}.mts`,
     `./${STOP}.mts`,
@@ -88,7 +81,7 @@ describe("copy NAME FOLDER", PARALLEL, () => {
 
   test("does the same from source, and prints the path as JSON and nothing else with --json", async () => {
     const folder = freshFolder();
-    const { code, stdout, stderr } = await runFile("scripts/copy.mts", ["stop", folder, "--json"]);
+    const { code, stdout, stderr } = await runFile("scripts/copy.mts", [STOP, folder, "--json"]);
     assert.deepEqual([code, JSON.parse(stdout), stderr], [0, join(folder, "stop.mjs"), ""]);
     assert.equal(readFileSync(join(folder, "stop.mjs"), "utf8"), textOf(STOP));
   });
@@ -113,14 +106,14 @@ describe("copy NAME FOLDER", PARALLEL, () => {
       2,
     ],
     [["ode/stop", "."], "NAME: ode/stop: there is no such file in the package; did you mean stop?", 2],
-    [["stop", "no such"], "FOLDER: no such: is no folder; run: mkdir -p 'no such'", 1],
+    [[STOP, "no such"], "FOLDER: no such: is no folder; run: mkdir -p 'no such'", 1],
     [
-      ["stop", process.execPath],
+      [STOP, process.execPath],
       `FOLDER: ${process.execPath}: is no folder; run: mkdir -p ${process.execPath}`,
       1,
     ],
     [
-      ["stop", `${process.execPath}/x`],
+      [STOP, `${process.execPath}/x`],
       `FOLDER: ${process.execPath}/x: is no folder; run: mkdir -p ${process.execPath}/x`,
       1,
     ],
@@ -136,18 +129,22 @@ describe("copy NAME FOLDER", PARALLEL, () => {
     test(`refuses ${JSON.stringify(args)}, and says why`, () => isRefused(args, said, status));
   }
 
-  test("asks which one is meant when two clients have a hook of that name", async () => {
+  test("asks which one is meant when two clients have a hook of that name, and takes neither for the other", async () => {
     const folder = freshFolder();
     const both = `NAME: stop: could be any of ${STOP}, hooks/codex/stop; write more of it`;
-    await isRefused(["stop", folder], both, 2, twoClients);
+    await isRefused(["stop", folder], both, 2);
     assert.deepEqual(readdirSync(folder), []);
 
-    const copied = await copy(["codex/stop", folder], root, twoClients);
-    assert.equal(copied.code, 0, copied.stderr);
     const file = join(folder, "stop.mjs");
-    assert.match(readFileSync(file, "utf8"), /^\/\/ hooks\/codex\/stop\.mts of ambient-signals /m);
-    const other = `FOLDER: ${file}: is there already and is no copy of ${STOP}; move it away first`;
-    await isRefused(["claude-code/stop", folder], other, 1, twoClients);
+    const pair = ["claude-code/stop", "codex/stop"];
+    for (const [first = "", second] of [pair, pair.toReversed()]) {
+      const copied = await copy([first, folder]);
+      assert.equal(copied.code, 0, copied.stderr);
+      const taken = `FOLDER: ${file}: is there already and is no copy of hooks/${second}; move it away first`;
+      await isRefused([`${second}`, folder], taken);
+      assert.equal(readFileSync(file, "utf8"), textOf(`hooks/${first}`));
+      rmSync(file);
+    }
   });
 
   test("writes over an earlier copy, also one that a person's link leads to", async () => {
@@ -157,7 +154,7 @@ describe("copy NAME FOLDER", PARALLEL, () => {
     const linked = freshFolder("linked");
     symlinkSync(join(kept, "stop.mjs"), join(linked, "stop.mjs"));
 
-    for (const place of [folder, linked]) assert.equal((await copy(["stop", place])).code, 0);
+    for (const place of [folder, linked]) assert.equal((await copy([STOP, place])).code, 0);
     for (const place of [folder, kept]) {
       assert.equal(readFileSync(join(place, "stop.mjs"), "utf8"), textOf(STOP));
       assert.equal(statSync(join(place, "stop.mjs")).mode & 0o777, 0o755);
@@ -177,7 +174,7 @@ describe("copy NAME FOLDER", PARALLEL, () => {
   for (const [what, make] of foreign) {
     test(`leaves ${what} alone, alone and with all the others`, async () => {
       for (const [args, folder] of [
-        [["stop"], ""],
+        [[STOP], ""],
         [["--all"], dirname(STOP)],
       ] as const) {
         const place = freshFolder();
@@ -198,7 +195,7 @@ describe("copy NAME FOLDER", PARALLEL, () => {
 
   test("says what the system says when it cannot write", { skip: !existsSync("/proc/self") }, async () => {
     const cannot = /^error: FOLDER: \/\S+: cannot be written \([A-Z]+\); [^\n]+\n$/;
-    await isRefused(["stop", "/proc/self"], cannot);
+    await isRefused([STOP, "/proc/self"], cannot);
     await isRefused(["--all", process.execPath], cannot);
   });
 });
@@ -219,7 +216,7 @@ describe("copy --all FOLDER", PARALLEL, () => {
     for (const file of files)
       assert.deepEqual(readFileSync(join(folder, file)), readFileSync(join(bundles, file)));
 
-    const shown = await run(join(folder, "scripts/signals.mjs"), ["copy", "stop", folder]);
+    const shown = await run(join(folder, "scripts/signals.mjs"), ["copy", STOP, folder]);
     assert.equal(shown.stdout, `${join(folder, "stop.mjs")}\n`, shown.stderr);
   });
 
@@ -236,17 +233,21 @@ describe("what is said of a copied hook", PARALLEL, () => {
   /** As people name folders, with what a shell would take apart. */
   const NAME = `ada's  "dot $HOME" \`files\``;
 
+  /** What is printed for people: the line above the settings, the settings, and the notes below. */
+  async function told(name: string, folder: string, env: Record<string, string> = {}) {
+    const { code, stderr } = await copy([name, folder], root, env);
+    assert.equal(code, 0, stderr);
+    const [first, ...lines] = stderr.trimEnd().split("\n");
+    const end = lines.indexOf("}") + 1;
+    return { first, settings: JSON.parse(lines.slice(0, end).join("\n")), notes: lines.slice(end) };
+  }
+
   for (const name of HOOKS) {
     test(`${name}: its settings run it as they are, for every event that it is for`, async () => {
       const folder = freshFolder(NAME);
-      const { code, stderr } = await copy([name, folder]);
-      assert.equal(code, 0);
-      const [first, ...lines] = stderr.split("\n");
-      assert.equal(first, "to run it, put this into ~/.claude/settings.json:");
-      const end = lines.indexOf("}") + 1;
-      const { hooks, ...others } = JSON.parse(lines.slice(0, end).join("\n"));
+      const { hooks, ...others } = (await told(name, folder)).settings;
       assert.deepEqual(others, {});
-      const points = pointsOf(basename(name));
+      const points = pointsOf(name);
       assert.deepEqual(
         Object.keys(hooks),
         points.map(({ event }) => event),
@@ -254,12 +255,12 @@ describe("what is said of a copied hook", PARALLEL, () => {
 
       const dir = join(folder, "inbox");
       await fireUrgent(dir);
-      for (const { event } of points) {
+      for (const { event, timeout: given } of points) {
         const [{ hooks: handlers }] = hooks[event];
         assert.equal(handlers.length, 1);
         const [{ type, command, timeout }] = handlers;
-        assert.deepEqual([type, timeout], ["command", 10]);
-        const fixture = readFileSync(join(ROOT, `fixtures/claude-code/${event}.json`), "utf8");
+        assert.deepEqual([type, timeout], ["command", given]);
+        const fixture = readFileSync(join(ROOT, `fixtures/${clientOf(name)}/${event}.json`), "utf8");
         const stdin = JSON.stringify({ ...JSON.parse(fixture), session_id: event, cwd: folder });
         const env = {
           PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
@@ -268,31 +269,57 @@ describe("what is said of a copied hook", PARALLEL, () => {
         };
         const ran = await run("sh", ["-c", command], { stdin, env, cwd: "/" });
         assert.deepEqual([ran.code, ran.stderr], [0, ""]);
-        if (event === "SessionEnd") assert.equal(ran.stdout, "");
+        if (SILENT.includes(`${clientOf(name)} ${event}`)) assert.equal(ran.stdout, "");
         else assert.equal(JSON.parse(ran.stdout).hookSpecificOutput.hookEventName, event);
       }
     });
   }
 
-  test("which event an older client does not know, and what each of the others would add", async () => {
-    const { stderr } = await copy(["post-tool-use", freshFolder()]);
-    const notes = stderr
-      .slice(stderr.indexOf("\n}\n") + 3)
-      .trimEnd()
-      .split("\n");
-    const sentence = (name: string) => /^ \* (.*)$/m.exec(textOf(name))?.[1];
-    const others = HOOKS.filter((name) => name !== "hooks/claude-code/post-tool-use");
-    assert.deepEqual(notes, [
-      "leave out PostToolUseFailure if your claude --version is older than 2.0.56",
-      "one hook alone is enough; what the others would add:",
-      ...others.map((name) => `  ${basename(name)}: ${sentence(name)}`),
-    ]);
+  const trust =
+    "Codex runs it once you trust it: start codex, which asks, or type /hooks; till then codex exec skips it in silence";
+  const cases: [name: string, into: string, first: string[]][] = [
+    [
+      "hooks/claude-code/post-tool-use",
+      "~/.claude/settings.json",
+      ["leave out PostToolUseFailure if your claude --version is older than 2.0.56"],
+    ],
+    [STOP, "~/.claude/settings.json", []],
+    ["hooks/codex/stop", "~/.codex/hooks.json", [trust]],
+  ];
+  for (const [name, into, first] of cases) {
+    test(`${name}: where its settings go, what its client asks for, and what each of the others there would add`, async () => {
+      const said = await told(name, freshFolder());
+      assert.equal(said.first, `to run it, put this into ${into}:`);
+      const sentence = (name: string) => /^ \* (.*)$/m.exec(textOf(name))?.[1];
+      const others = HOOKS.filter((other) => clientOf(other) === clientOf(name) && other !== name);
+      assert.deepEqual(said.notes, [
+        ...first,
+        "one hook alone is enough; what the others would add:",
+        ...others.map((name) => `  ${basename(name)}: ${sentence(name)}`),
+      ]);
+    });
+  }
+
+  test("without a home directory it is copied all the same", async () => {
+    const { first } = await told("hooks/codex/stop", freshFolder(), { HOME: "" });
+    assert.equal(first, "to run it, put this into the settings of Codex:");
+  });
+
+  test("where the client's folder is another one, that is where its settings go", async () => {
+    const env = { CLAUDE_CONFIG_DIR: join(root, ".other"), CODEX_HOME: "/srv/codex" };
+    assert.deepEqual(
+      [
+        (await told(STOP, freshFolder(), env)).first,
+        (await told("hooks/codex/stop", freshFolder(), env)).first,
+      ],
+      ["~/.other/settings.json", "/srv/codex/hooks.json"].map((into) => `to run it, put this into ${into}:`),
+    );
   });
 });
 
 /** An urgent signal for each session that is named like an event. */
 async function fireUrgent(dir: string): Promise<void> {
-  const events = [...new Set(HOOKS.flatMap((name) => pointsOf(basename(name)).map(({ event }) => event)))];
+  const events = [...new Set(HOOKS.flatMap((name) => pointsOf(name).map(({ event }) => event)))];
   const change = (doc: Document, now: string) => {
     const reports = events.map((session) =>
       fireReport({ key: session, summary: "down", session, severity: "urgent" }, now),

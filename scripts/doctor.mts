@@ -6,7 +6,7 @@
  *   repair   moves an inbox that cannot be read aside, so that a new one can begin; else nothing is changed
  *   canary   sends a harmless test to a live session, and waits until its hook confirms it
  *
- * Reads    the inbox directory, the settings of Claude Code, what is installed.
+ * Reads    the inbox directory, the settings of the clients, what is installed, and what Codex trusts.
  * Prints   a line a check, and what mends it; --json for an array of {check, status, found, mend}.
  * Exits    0 no fault, though there may be notes; 1 a fault; 2 wrong arguments.
  * Needs    nothing.

@@ -57,10 +57,10 @@ class Place {
   }
 
   /** What the hook tells the model. */
-  async hook(name: string, event: string, id = SESSION): Promise<string> {
-    const payload = JSON.parse(readFileSync(join(ROOT, `fixtures/claude-code/${event}.json`), "utf8"));
+  async hook(name: string, event: string, id = SESSION, harness = "claude-code"): Promise<string> {
+    const payload = JSON.parse(readFileSync(join(ROOT, `fixtures/${harness}/${event}.json`), "utf8"));
     const stdin = JSON.stringify({ ...payload, session_id: id, cwd: this.home });
-    const { code, stdout, stderr } = await this.run(`hooks/claude-code/${name}`, [], stdin);
+    const { code, stdout, stderr } = await this.run(`hooks/${harness}/${name}`, [], stdin);
     assert.deepEqual([code, stderr], [0, ""]);
     return stdout === "" ? "" : JSON.parse(stdout).hookSpecificOutput.additionalContext;
   }
@@ -436,6 +436,15 @@ describe("signals doctor --canary", () => {
     assert.equal(await place.tool(), "", "and hears no more of it");
   });
 
+  test("is told and confirmed by the hook of a session of Codex too", async () => {
+    const place = new Place();
+    await place.start("earlier");
+    await place.hook("session-start", "SessionStart", "ada", "codex");
+    const { ended } = await place.canary();
+    assert.match(await place.hook("post-tool-use", "PostToolUse", "ada", "codex"), /only a test/);
+    assert.match(only(await ended, "canary").found, /^ada \(codex, .*\) was told, and confirmed it after /);
+  });
+
   for (const [id, named] of [
     ["named", "named"],
     ["0dd5e551-7a1e-4c0d-9b1f-2f6c1d0a9e37", "0dd5e551"],
@@ -537,7 +546,7 @@ describe("signals doctor --canary", () => {
     assert.equal(unknown.mend, `choose one of those that are: signals sessions --dir ${place.dir}`);
     assert.deepEqual(place.doc().signals, []);
 
-    for (const name of ["HARN_EXT_SIGNALS_SESSION", "CLAUDE_CODE_SESSION_ID"]) {
+    for (const name of ["HARN_EXT_SIGNALS_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID"]) {
       const args = [join(root, "scripts/doctor.mjs"), "--canary", "--json", "--dir", place.dir];
       const inside = await run(process.execPath, args, {
         cwd: place.home,
@@ -552,6 +561,7 @@ describe("signals doctor --canary", () => {
     await place.hook("session-end", "SessionEnd");
     const none = only(await place.doctor("--canary", "--json"), "canary");
     assert.deepEqual([none.code, none.found], [1, "there is no live session that could hear"]);
+    assert.match(none.mend ?? "", /^start one in your project, with the hooks installed: (claude|codex)/);
     assert.deepEqual(place.doc().signals, []);
 
     writeFileSync(join(place.dir, "inbox.json"), "{");

@@ -9,7 +9,7 @@ import { sessionNamed } from "../registry.ts";
 import { isLive } from "../session.ts";
 import { formatDuration, plus, type Time } from "../time.ts";
 import { type Delivery, deliveryOf, sessionLabel } from "../view.ts";
-import { type Finding, fault, ok, type Place, signals } from "./check-finding.ts";
+import { type Finding, fault, ok, type Place, signals, startSession } from "./check-finding.ts";
 
 const LOOK_MS = 250;
 
@@ -38,14 +38,14 @@ export async function checkCanary(place: Place, options: CanaryOptions): Promise
   const target = liveSession(doc, session, now);
   if (target === undefined) {
     return session === undefined
-      ? fault("there is no live session that could hear", START)
+      ? fault("there is no live session that could hear", startSession(place))
       : fault(
           `session ${session} is not live`,
           `choose one of those that are: ${signals(place, "sessions")}`,
         );
   }
   const who = sessionLabel(doc, target.id);
-  if ([env["HARN_EXT_SIGNALS_SESSION"], env["CLAUDE_CODE_SESSION_ID"]].includes(target.id)) {
+  if (OWN_SESSION.some((name) => env[name] === target.id)) {
     return fault(
       `this runs in ${who} itself, whose hooks wait until it has ended`,
       "run it in another terminal",
@@ -81,7 +81,9 @@ export async function checkCanary(place: Place, options: CanaryOptions): Promise
     : fault(`${who} came to no safe point within ${limit}; ${gone}`, PROMPT);
 }
 
-const START = "start one in your project, with the hooks installed: claude";
+/** Where a command that an agent runs finds the session that it is run in. */
+const OWN_SESSION = ["HARN_EXT_SIGNALS_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID"];
+
 const AGAIN = "run it again, and let it come to its end";
 const FAILED =
   "see the failures of hooks above; one that takes longer than its timeout is ended by the client";

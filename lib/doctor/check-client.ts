@@ -1,15 +1,16 @@
-import { accessSync, constants } from "node:fs";
-import { delimiter, dirname, isAbsolute, join } from "node:path";
-import { isAtLeast } from "../client.ts";
+import { dirname } from "node:path";
+import { CLIENTS, HARNESSES, type Harness, isAtLeast } from "../client.ts";
 import { home } from "../entries.ts";
 import { attempt } from "../errors.ts";
+import { harnessFlag, installCommand, scopeFlag } from "../install/again.ts";
 import { versionOf } from "../install/client-version.ts";
-import { installCommand, scopeFlag } from "../install/install.ts";
-import { damagedFiles, type Manifest, readManifest } from "../install/manifest.ts";
+import { clientsIn, damagedFiles, type Manifest, readManifest } from "../install/manifest.ts";
 import { installationOf, type Scope, sameFile } from "../install/paths.ts";
-import { registeredHooks } from "../install/registered.ts";
+import { isProgram, onPath } from "../install/presence.ts";
+import type { SettingsFile } from "../install/registered.ts";
 import { shellWord } from "../text.ts";
 import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
+import { hasHooks, type Scene, scenesOf } from "./check-scene.ts";
 import { makeReadable } from "./check-store.ts";
 
 const LEAST_NODE = "20";
@@ -24,20 +25,20 @@ export async function checkNode({ env }: Place): Promise<Finding[]> {
 }
 
 async function launchersNode(env: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const remembered = readManifest(installationOf(env).manifest)?.node;
+  const manifest = readManifest(installationOf(env).manifest);
+  const remembered = manifest?.node;
   if (remembered === undefined || isProgram(remembered)) return [];
   const other = onPath("node", env);
   const gone = `${remembered}, which hooks were installed with, is gone`;
+  const again = `signals install --yes${harnessFlag(clientsIn(manifest), env)}`;
   if (other === undefined)
-    return [
-      fault(`${gone}, and no node is on PATH: no hook runs`, "install node, then: signals install --yes"),
-    ];
+    return [fault(`${gone}, and no node is on PATH: no hook runs`, `install node, then: ${again}`)];
   return isAtLeast(await versionOf(other, env), LEAST_NODE)
-    ? [noted(`${gone}; they run with ${other}, the one on PATH`, "signals install --yes")]
+    ? [noted(`${gone}; they run with ${other}, the one on PATH`, again)]
     : [
         fault(
           `${gone}, and ${other}, the one on PATH, is not ${LEAST_NODE} or newer`,
-          "put one that is first on PATH, then: signals install --yes",
+          `put one that is first on PATH, then: ${again}`,
         ),
       ];
 }
@@ -62,62 +63,68 @@ function mendFor(manifest: Manifest, env: NodeJS.ProcessEnv): string {
   const all = Object.entries(manifest.settings);
   const [path, { scope }] = all.find(([, { scope }]) => scope === "user") ??
     all[0] ?? ["", { scope: "user" }];
-  const project = scope === "user" ? "" : `cd ${shellWord(dirname(dirname(path)))} && `;
-  return `${project}${againOf({ env }, scope)}`;
+  return `${insideOf(scope, path)}${againOf({ env }, scope, clientsIn(manifest, scope))}`;
+}
+
+/** What makes a command one for the project of a settings file; it needs nothing in `cwd`, or for the user's own. */
+export function insideOf(scope: Scope | "plugin", path: string, cwd?: string): string {
+  const project = dirname(dirname(path));
+  const isHere = cwd !== undefined && sameFile(project, cwd);
+  return isHere || scope === "user" || scope === "plugin" ? "" : `cd ${shellWord(project)} && `;
 }
 
 /** How to install once more for a scope: from this copy, or from where it came when it is the installed one. */
-export function againOf({ env }: Pick<Place, "env">, scope: Scope): string {
+export function againOf({ env }: Pick<Place, "env">, scope: Scope, harnesses: readonly Harness[]): string {
   const { folder, manifest } = installationOf(env);
   const isInstalled = attempt(() => sameFile(home(), folder)) ?? true;
   const again = isInstalled ? readManifest(manifest)?.again : installCommand();
-  return `${again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes"}${scopeFlag(scope)}`;
+  const command = again ?? "in a clone of the repository: npx tsx scripts/install.mts --yes";
+  return `${command}${harnessFlag(harnesses, env)}${scopeFlag(scope)}`;
 }
 
-function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
-  const folders = (env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
-  return folders.map((folder) => join(folder, name)).find(isProgram);
+/** The clients: there, so that it is known which events they know. */
+export function checkClient(place: Place): Finding[] {
+  const scenes = scenesOf(place);
+  if (scenes.some((scene) => scene.isThere || hasHooks(scene))) return scenes.map(versionFinding);
+  const programs = HARNESSES.map((harness) => CLIENTS[harness].program);
+  const found = `neither ${programs.join(" nor ")} is on PATH, so it is not known which hook events they know`;
+  const mend = programs.map((program) => `${program} --version`).join("; ");
+  return [noted(found, `try it in this shell: ${mend}`)];
 }
 
-/** Whether a file is there and may be run. */
-export function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+function versionFinding({ client: { name, program, points }, version, isThere }: Scene): Finding {
+  if (version) return ok(`${name} ${version}`);
+  const found = isThere ? `${program} does not tell its version` : `${program} is not on PATH`;
+  const isKnown = points.every(({ since }) => since === undefined);
+  const so = isKnown ? "" : ", so it is not known which hook events it knows";
+  return noted(`${found}${so}`, `try it in this shell: ${program} --version`);
 }
 
-/** Claude Code: there, so that it is known which events it knows. */
-export function checkClient({ env, client }: Place): Finding[] {
-  if (client) return [ok(`Claude Code ${client}`)];
-  const found = onPath("claude", env) ? "claude does not tell its version" : "claude is not on PATH";
+/** The clients' settings files: readable, and with hooks switched on. */
+export function checkSettings(place: Place): Finding[] {
+  return scenesOf(place).flatMap(({ client, files }, _, { length }) => {
+    const faults = files.flatMap((file) => settingsFaults(file, client.harness));
+    if (faults.length > 0) return faults;
+    const there = files.filter(({ exists }) => exists).length;
+    const whose = length > 1 ? client.name : "the client";
+    return [ok(`${count(there, "settings file")} of ${whose}, all readable`)];
+  });
+}
+
+function settingsFaults({ path, fault: what, hooksOff }: SettingsFile, harness: Harness): Finding[] {
+  // Codex has its hooks in a file of their own; with this one, all of it stands or falls.
+  const effect = path.endsWith(".toml") ? "Codex does not start" : "the client passes it over";
+  const mend = what && /\bE[A-Z]+\b/.test(what) ? makeReadable(path) : "correct that line";
   return [
-    noted(
-      `${found}, so it is not known which hook events it knows`,
-      "try it in this shell: claude --version",
-    ),
+    ...(what === undefined ? [] : [fault(`${path}: ${what}: ${effect}`, mend)]),
+    ...(hooksOff ? [fault(`${path} says ${HOOKS_OFF[harness]}`, "take that line out of it")] : []),
   ];
 }
 
-/** The client's settings files: readable, and with hooks switched on. */
-export function checkSettings(place: Place): Finding[] {
-  const { files } = registeredHooks(place);
-  const faults = files.flatMap(({ path, fault: what, hooksOff }): Finding[] => [
-    ...(what === undefined
-      ? []
-      : [
-          fault(
-            `${path}: ${what}: the client passes it over`,
-            /\bE[A-Z]+\b/.test(what) ? makeReadable(path) : "correct that line",
-          ),
-        ]),
-    ...(hooksOff ? [fault(`${path} says disableAllHooks: no hook runs`, "take that line out of it")] : []),
-  ]);
-  const there = files.filter(({ exists }) => exists).length;
-  return faults.length > 0 ? faults : [ok(`${count(there, "settings file")} of the client, all readable`)];
-}
+const HOOKS_OFF: Record<Harness, string> = {
+  "claude-code": "disableAllHooks: no hook runs",
+  codex: "hooks = false under [features]: Codex runs no hook",
+};
 
 /** The environment, which sessions that are started here inherit. */
 export function checkEnvironment({ env }: Place): Finding[] {

@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import { CLIENTS, HARNESSES, type Harness } from "../client.ts";
 import { homeOf } from "../install/paths.ts";
+import { onPath } from "../install/presence.ts";
 import { shellWord } from "../text.ts";
 import type { Time } from "../time.ts";
 
@@ -20,8 +22,8 @@ export interface Place {
   /** The directory whose project settings count. */
   cwd: string;
   env: NodeJS.ProcessEnv;
-  /** The version of Claude Code on PATH, such as `2.1.332`; undefined when there is none, or none that answers. */
-  client: string | undefined;
+  /** Of each client the version on PATH, such as `2.1.332`; undefined when there is none, or none that answers. */
+  versions: Readonly<Record<Harness, string | undefined>>;
   now: Time;
 }
 
@@ -44,7 +46,20 @@ export function signals({ dir, env }: Pick<Place, "dir" | "env">, words: string)
 
 /** The inbox that a command or a hook in this environment uses when it is not told of another. */
 export function usualInbox(env: NodeJS.ProcessEnv): string {
-  return env["HARN_EXT_SIGNALS_DIR"] || join(homeOf(env), ".harn", "signals");
+  return env["HARN_EXT_SIGNALS_DIR"] || defaultInbox(env);
+}
+
+/** The one of an environment that names none. */
+export function defaultInbox(env: NodeJS.ProcessEnv): string {
+  return join(homeOf(env), ".harn", "signals");
+}
+
+/** What gives signals somebody to go to. */
+export function startSession({ env }: Pick<Place, "env">): string {
+  const programs = HARNESSES.map((harness) => CLIENTS[harness].program);
+  const there = programs.filter((program) => onPath(program, env));
+  const any = (there.length > 0 ? there : programs).join(" or ");
+  return `start one in your project, with the hooks installed: ${any}`;
 }
 
 /** `1 signal`, `2 signals`. */

@@ -14,7 +14,7 @@ import { plus, relative } from "../time.ts";
 import { apply } from "../transaction.ts";
 import { deliveryOf, sessionLabel } from "../view.ts";
 import { brokenRules, refusedEnvelopes } from "./check-document.ts";
-import { count, type Finding, fault, noted, ok, type Place, signals } from "./check-finding.ts";
+import { count, type Finding, fault, noted, ok, type Place, signals, startSession } from "./check-finding.ts";
 import { makeReadable } from "./check-store.ts";
 
 /** inbox.json: readable, of this version, and as the rules rely on it to be. */
@@ -153,8 +153,7 @@ export function checkSessions(place: Place): Finding[] {
   const live = doc.sessions.filter((session) => isLive(doc, session, now));
   const newest = live.sort((a, b) => (a.last_hook > b.last_hook ? -1 : 1))[0];
   if (newest === undefined) {
-    const found = "no session is heard from, so what is fired waits";
-    return [noted(found, "start one in your project, with the hooks installed: claude")];
+    return [noted("no session is heard from, so what is fired waits", startSession(place))];
   }
   const last = `${sessionLabel(doc, newest.id)} ${relative(newest.last_hook, now)}`;
   return [ok(`${count(live.length, "session")} heard from, last ${last}`)];

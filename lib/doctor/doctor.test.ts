@@ -13,10 +13,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { before, describe, test } from "node:test";
 import { writeBundles } from "../bundle.ts";
 import { fireReport } from "../by-hand.ts";
+import { CLIENTS, type Harness } from "../client.ts";
 import type { Document } from "../document.ts";
 import { recordFailure } from "../failure.ts";
 import { moveAside, readDocument, transact } from "../inbox.ts";
@@ -35,6 +36,33 @@ before(async () => {
   await writeBundles(bundles);
 });
 
+/** A folder for PATH in which nothing but node is, whatever else the one has that runs this. */
+function onlyNode(): string {
+  const folder = tempDirectory("node");
+  symlinkSync(process.execPath, join(folder, "node"));
+  return folder;
+}
+
+/** A program that answers as Codex does: which version it is of and, as its app server, what stands in a file. */
+function standInCodex(known: string): string {
+  return `#!${process.execPath}
+const { readFileSync } = require("node:fs");
+const { createInterface } = require("node:readline");
+if (process.argv[2] === "--version") console.log("codex-cli 0.171.0");
+else createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  const listed = () => {
+    const { hooks, ...said } = JSON.parse(readFileSync(${JSON.stringify(known)}, "utf8"));
+    // Unless it is told to, it loads plugins.
+    const isSeen = ({ pluginId }) => !pluginId || !process.argv.includes("features.plugins=false");
+    return { data: [{ hooks: hooks.filter(isSeen), ...said }] };
+  };
+  const result = method === "hooks/list" ? listed() : { codexHome: "/home/ada/.codex" };
+  if (id !== undefined) console.log(JSON.stringify({ id, result }));
+});
+`;
+}
+
 /** A home directory in which nothing is wrong yet: an inbox with one signal and one session. */
 class Patient {
   readonly home = realpathSync(tempDirectory("doctor"));
@@ -43,9 +71,9 @@ class Patient {
   readonly bin = join(this.home, "bin");
   readonly env: Record<string, string> = {
     HOME: this.home,
-    PATH: [this.bin, dirname(process.execPath), "/usr/bin", "/bin"].join(":"),
+    PATH: [this.bin, onlyNode(), "/usr/bin", "/bin"].join(":"),
   };
-  client: string | undefined;
+  versions: Record<Harness, string | undefined> = { "claude-code": undefined, codex: undefined };
 
   constructor(dir = "my signals") {
     this.dir = join(this.home, dir);
@@ -54,10 +82,29 @@ class Patient {
     this.update("2.1.332");
   }
 
-  /** The client is of this version from now on. */
+  /** Claude Code is of this version from now on. */
   update(version: string): void {
-    this.client = version;
+    this.versions["claude-code"] = version;
     this.program("claude", `echo '${version} (Claude Code)'`);
+  }
+
+  /** The client is not there any more. */
+  remove(harness: Harness): void {
+    this.versions[harness] = undefined;
+    rmSync(join(this.bin, CLIENTS[harness].program));
+  }
+
+  /** Codex is there, and says of hooks what `knows` says. */
+  addCodex(): void {
+    this.versions.codex = "0.171.0";
+    writeFileSync(join(this.bin, "codex"), standInCodex(join(this.home, "known.json")), { mode: 0o755 });
+    this.knows([]);
+  }
+
+  /** What Codex knows of hooks, from now on. */
+  knows(hooks: readonly object[], more: { warnings?: string[]; errors?: object[] } = {}): void {
+    const { warnings = [], errors = [] } = more;
+    writeFileSync(join(this.home, "known.json"), JSON.stringify({ hooks, warnings, errors }));
   }
 
   async sh(command: string): Promise<void> {
@@ -89,9 +136,9 @@ class Patient {
     writeFileSync(this.path("inbox.json"), JSON.stringify({ ...doc, ...change(doc) }));
   }
 
-  async look(check: string): Promise<Finding[]> {
-    const { dir, project: cwd, env, client } = this;
-    const place: Place = { dir, cwd, env, client, now: timeOf(Date.now()) };
+  async look(check: string, cwd = this.project): Promise<Finding[]> {
+    const { dir, env, versions } = this;
+    const place: Place = { dir, cwd, env, versions, now: timeOf(Date.now()) };
     const found = [];
     for await (const { check: name, ...finding } of examine(place)) if (name === check) found.push(finding);
     return found;
@@ -363,6 +410,16 @@ function enablePlugin(patient: Patient, { built }: { built: boolean }): void {
   editJson(settingsOf(patient), () => ({ enabledPlugins: { "ambient-signals@acme": true } }));
 }
 
+/** The same of Codex. */
+function enableCodexPlugin({ home }: Patient): string {
+  const path = join(home, ".codex/plugins/cache/acme/ambient-signals/0.1.0");
+  for (const file of [".codex-plugin/plugin.json", "hooks/codex/hooks.json"])
+    cpSync(join(ROOT, file), join(path, file), { recursive: true });
+  cpSync(join(bundles, "hooks"), join(path, "dist/hooks"), { recursive: true });
+  writeFileSync(join(home, ".codex/config.toml"), '[plugins."ambient-signals@acme"]\nenabled = true\n');
+  return path;
+}
+
 function reversion(patient: Patient, version: string): void {
   const file = installed(patient, "hooks/claude-code/stop.mjs");
   const text = readFileSync(file, "utf8");
@@ -418,7 +475,7 @@ const HOOK_CASES: Case[] = [
     check: "hooks",
     when: "stand in two settings files",
     arrange: async (patient) => {
-      await patient.sh("signals copy stop .");
+      await patient.sh("signals copy claude-code/stop .");
       editJson(settingsOf(patient, "project"), () => entry("Stop", `node '${patient.project}/stop.mjs'`));
     },
     status: "note",
@@ -494,7 +551,7 @@ const HOOK_CASES: Case[] = [
       editJson(settingsOf(patient, "project"), () => entry("Stop", "node ~/dotfiles/stop.mjs")),
     status: "fault",
     found: /^\/.*\/settings\.json:6 runs \/.*\/dotfiles\/stop\.mjs, which is not there$/,
-    mend: /^copy it there again: signals copy stop \/.*\/dotfiles; or remove the entry$/,
+    mend: /^copy it there again: signals copy claude-code\/stop \/.*\/dotfiles; or remove the entry$/,
     bySentence: true,
   },
   {
@@ -528,7 +585,7 @@ const HOOK_CASES: Case[] = [
     check: "hooks",
     when: "are a copy for each call beside one for batches",
     arrange: async (patient) => {
-      await patient.sh("signals copy post-tool-use .");
+      await patient.sh("signals copy claude-code/post-tool-use .");
       const command = `node '${patient.project}/post-tool-use.mjs'`;
       editJson(settingsOf(patient, "project"), () => entry("PostToolUse", command));
     },
@@ -613,12 +670,309 @@ const HOOK_CASES: Case[] = [
     check: "client",
     when: "is not there",
     arrange: (patient) => {
-      rmSync(join(patient.bin, "claude"));
-      patient.client = undefined;
+      patient.remove("claude-code");
     },
     status: "note",
     found: /^claude is not on PATH, so it is not known which hook events it knows$/,
     mend: /^try it in this shell: claude --version$/,
+    bySentence: true,
+  },
+];
+
+/** A hooks file of Codex: the person's own, or that of the project. */
+const codexHooksOf = ({ home, project }: Patient, scope: "user" | "project" = "user") =>
+  join(scope === "user" ? home : project, ".codex", "hooks.json");
+
+/** Codex knows all hooks in its files, and trusts them, but for what `more` says of each. */
+function know(patient: Patient, more: object = {}, said?: Parameters<Patient["knows"]>[1]): void {
+  const files = [codexHooksOf(patient), codexHooksOf(patient, "project")].filter((file) => existsSync(file));
+  const known = files.flatMap((file) => knownIn(file, more));
+  patient.knows(known, said);
+}
+
+/** The hooks of one file as Codex lists them, which has resolved links on the way to its folder. */
+function knownIn(file: string, more: object): object[] {
+  const { hooks } = JSON.parse(readFileSync(file, "utf8"));
+  const sourcePath = join(realpathSync(dirname(file)), basename(file));
+  return Object.entries<{ hooks: { command: string; timeout: number }[] }[]>(hooks).flatMap(
+    ([event, groups]) =>
+      groups.flatMap((group, i) =>
+        group.hooks.map(({ command, timeout: timeoutSec }) => ({
+          key: `${sourcePath}:${event}:${i}:0`,
+          eventName: event.replace(/^./, (first) => first.toLowerCase()),
+          command,
+          timeoutSec,
+          sourcePath,
+          source: "user",
+          pluginId: null,
+          enabled: true,
+          currentHash: "sha256:0",
+          trustStatus: "trusted",
+          ...more,
+        })),
+      ),
+  );
+}
+
+/** With the hooks installed for both clients, all of Codex's trusted, and nothing wrong, until something is. */
+const CODEX_CASES: Case[] = [
+  {
+    check: "client",
+    when: "is gone",
+    arrange: (patient) => patient.remove("codex"),
+    status: "note",
+    found: /^codex is not on PATH$/,
+    mend: /^try it in this shell: codex --version$/,
+    bySentence: true,
+  },
+  {
+    check: "settings",
+    when: "have a key that Codex does not know",
+    arrange: (patient) => editJson(codexHooksOf(patient), () => ({ version: 1 })),
+    status: "fault",
+    found: /^\/.*\/\.codex\/hooks\.json: line \d+: has the key "version", .*: the client passes it over$/,
+    mend: /^correct that line$/,
+    bySentence: true,
+  },
+  {
+    check: "settings",
+    when: "are those of a project, with a hook of a kind that Codex does not know",
+    arrange: (patient) =>
+      editJson(codexHooksOf(patient, "project"), () => ({
+        hooks: { Stop: [{ hooks: [{ type: "http", url: "http://127.0.0.1" }] }] },
+      })),
+    status: "fault",
+    found:
+      /\/project\/\.codex\/hooks\.json: line \d+: has a hook of the type "http", .*: the client passes it over$/,
+    mend: /^correct that line$/,
+    bySentence: true,
+  },
+  {
+    check: "settings",
+    when: "are a config.toml that is none",
+    arrange: ({ home }) => writeFileSync(join(home, ".codex/config.toml"), 'model = "x"\nfeatures = [\n'),
+    status: "fault",
+    found: /^\/.*\/\.codex\/config\.toml: line \d+: is not TOML: .*: Codex does not start$/,
+    mend: /^correct that line$/,
+    bySentence: true,
+  },
+  {
+    check: "settings",
+    when: "switch the hooks of Codex off",
+    arrange: ({ home }) => writeFileSync(join(home, ".codex/config.toml"), "[features]\nhooks = false\n"),
+    status: "fault",
+    found: /^\/.*\/config\.toml says hooks = false under \[features\]: Codex runs no hook$/,
+    mend: /^take that line out of it$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are none with Codex",
+    arrange: (patient) => patient.sh("signals uninstall --yes --harness codex"),
+    status: "note",
+    found: /^none is registered with Codex, so no session of it hears of anything$/,
+    mend: /^signals install --harness codex$/,
+  },
+  {
+    check: "hooks",
+    when: "are none with Claude Code",
+    arrange: (patient) => patient.sh("signals uninstall --yes --harness claude-code"),
+    status: "note",
+    found: /^none is registered with Claude Code, so no session of it hears of anything$/,
+    mend: /^signals install --harness claude-code$/,
+  },
+  {
+    check: "hooks",
+    when: "are some with Codex",
+    arrange: (patient) =>
+      editJson(codexHooksOf(patient), ({ hooks }) => {
+        const { Stop: _, PostToolUse: __, ...rest } = hooks as Record<string, unknown>;
+        return { hooks: rest };
+      }),
+    status: "note",
+    found:
+      /^not registered with Codex, and so missing: news after a tool call \(PostToolUse\), that a session is idle \(Stop\)$/,
+    mend: /^signals install --harness codex$/,
+  },
+  {
+    check: "hooks",
+    when: "name a copy that is not there, with Codex",
+    arrange: (patient) =>
+      editJson(codexHooksOf(patient, "project"), () => entry("Stop", "node ~/dotfiles/stop.mjs")),
+    status: "fault",
+    found: /\/\.codex\/hooks\.json:6 runs \/.*\/dotfiles\/stop\.mjs, which is not there$/,
+    mend: /^copy it there again: signals copy codex\/stop \/.*\/dotfiles; or remove the entry$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are a copy of Claude Code's, with Codex",
+    arrange: async (patient) => {
+      await patient.sh("signals copy claude-code/stop .");
+      editJson(codexHooksOf(patient, "project"), () => entry("Stop", `node '${patient.project}/stop.mjs'`));
+    },
+    status: "fault",
+    found: /\/project\/\.codex\/hooks\.json runs hooks\/claude-code\/stop, which is not for Codex$/,
+    mend: /^take these entries out of \/.*: line 6; Codex has its own: signals copy codex\/stop FOLDER$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are those of Codex, with Claude Code",
+    arrange: (patient) =>
+      editJson(settingsOf(patient), ({ hooks }) => ({
+        hooks: JSON.parse(JSON.stringify(hooks).replaceAll("hooks/claude-code/stop", "hooks/codex/stop")),
+      })),
+    status: "fault",
+    found: /\/\.claude\/settings\.json runs hooks\/codex\/stop, which is not for Claude Code$/,
+    mend: /^signals install --yes --harness claude-code$/,
+  },
+  {
+    check: "hooks",
+    when: "stand in two files of Codex, be it as the same command",
+    arrange: (patient) =>
+      cpSync(codexHooksOf(patient), codexHooksOf(patient, "project"), { recursive: true }),
+    status: "note",
+    found:
+      /^the hooks of \/.*\/project\/\.codex\/hooks\.json for SessionStart, .*, SessionEnd run beside those of \/.*: all is done twice$/,
+    mend: /^take these entries out of \/.*\/project\/\.codex\/hooks\.json: line \d+(, \d+){4}$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are those of a plugin of Codex too",
+    arrange: (patient) => enableCodexPlugin(patient),
+    status: "note",
+    found:
+      /^the hooks of \/.*\/hooks\/codex\/hooks\.json for SessionStart, UserPromptSubmit, PostToolUse, Stop, SessionEnd run beside those of \/.*: all is done twice$/,
+    mend: /^codex plugin remove ambient-signals@acme$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are an older copy, with Codex",
+    arrange: async (patient) => {
+      await patient.sh("signals uninstall --yes --harness codex && signals copy codex/stop .");
+      const file = join(patient.project, "stop.mjs");
+      const text = readFileSync(file, "utf8");
+      writeFileSync(file, text.replace(/(of ambient-signals )\S+( as one file)/, "$10.0.9$2"));
+      editJson(codexHooksOf(patient), () => entry("Stop", `node '${file}'`));
+    },
+    status: "note",
+    found: /^the hooks of \/.*\/\.codex\/hooks\.json are of 0\.0\.9, older than this, \d/,
+    mend: /^copy again: signals copy codex\/stop FOLDER$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "leave it to the environment of Codex which inbox they work on",
+    arrange: ({ env }) => Object.assign(env, { HARN_EXT_SIGNALS_DIR: "/tmp/an other" }),
+    status: "note",
+    found:
+      /^the hooks of \/.*\/\.codex\/hooks\.json name no inbox, and Codex may run them where HARN_EXT_SIGNALS_DIR is not set$/,
+    mend: /^signals install --yes --harness codex --dir '\/tmp\/an other'$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "is missing",
+    arrange: (patient) => know(patient, { trustStatus: "untrusted" }),
+    status: "fault",
+    found:
+      /^Codex does not run 5 hooks of \/.*\/hooks\.json: not trusted, and codex exec says nothing of that$/,
+    mend: /^start codex and choose Review hooks, or type \/hooks in a session; or: signals install --harness codex --trust-codex-hooks$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "was for something else",
+    arrange: (patient) => know(patient, { trustStatus: "modified" }),
+    status: "fault",
+    found: /^Codex does not run 5 hooks of \/.*\/hooks\.json: not trusted, /,
+    mend: /^start codex and choose Review hooks/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "is for hooks that a person has switched off",
+    arrange: (patient) => know(patient, { enabled: false }),
+    status: "fault",
+    found: /^Codex does not run 5 hooks of \/.*\/hooks\.json: switched off by hand$/,
+    mend: /^start codex, type \/hooks, and switch it on$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "is not asked for in a project that Codex does not trust",
+    arrange: async (patient) => {
+      await patient.sh("signals copy codex/stop .");
+      editJson(codexHooksOf(patient, "project"), () => entry("Stop", `node '${patient.project}/stop.mjs'`));
+    },
+    status: "fault",
+    found: /^Codex does not run 1 hook of \/.*\/project\/\.codex\/hooks\.json: it does not find that there$/,
+    mend: /^start codex in \/.*\/project, and say that you trust that directory$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "does not matter, since Codex refuses the file",
+    arrange: (patient) => {
+      const refusal = `failed to parse hooks config ${codexHooksOf(patient)}: duplicate field \`hooks\``;
+      patient.knows([], { warnings: [refusal] });
+    },
+    status: "fault",
+    found: /^Codex says: failed to parse hooks config \/.*: duplicate field `hooks`: it runs nothing of it$/,
+    mend: /^correct that line$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "is there, and Codex has something to say of the file",
+    arrange: (patient) =>
+      know(
+        patient,
+        {},
+        { warnings: [`loading hooks from both ${codexHooksOf(patient)} and more`, "of others"] },
+      ),
+    status: "note",
+    found: /^Codex warns at every start: loading hooks from both \/.*\/hooks\.json and more$/,
+    mend: undefined,
+  },
+  {
+    check: "trust",
+    when: "is there, and Codex fails",
+    arrange: (patient) => know(patient, {}, { errors: [{ path: "/", message: "it is too late" }] }),
+    status: "fault",
+    found: /^Codex says: it is too late$/,
+    mend: /^mend that$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "cannot be asked for, since Codex is gone",
+    arrange: (patient) => patient.remove("codex"),
+    status: "note",
+    found: /^whether Codex trusts our hooks cannot be read: codex: is not on PATH$/,
+    mend: /^put it there, and run this again$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "cannot be asked for, since Codex does not answer in a form that is known",
+    arrange: (patient) => patient.knows([{ key: 1 }]),
+    status: "note",
+    found: /^whether Codex trusts our hooks cannot be read: codex app-server: answers hooks\/list in a form /,
+    mend: /^update ambient-signals$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "cannot be asked for, since Codex is too old for that",
+    arrange: (patient) => patient.program("codex", "echo 'no such command' >&2; exit 2"),
+    status: "note",
+    found:
+      /^whether Codex trusts our hooks cannot be read: codex app-server: ended early \(2\): no such command$/,
+    mend: /^try it: codex doctor$/,
     bySentence: true,
   },
 ];
@@ -664,9 +1018,186 @@ describe("what is wrong is said in a sentence, and the mend makes it well:", () 
   }
 });
 
+describe("of Codex beside Claude Code, what is wrong is said in a sentence too:", () => {
+  for (const one of CODEX_CASES) {
+    test(`${one.check} that ${one.when}`, async () => {
+      const patient = new Patient(".harn/signals");
+      patient.addCodex();
+      await patient.sh("signals install --yes");
+      know(patient);
+      await prove(patient, one);
+    });
+  }
+});
+
+describe("a client that is not there, and has no hooks of ours, is not spoken of:", () => {
+  const machines: [clients: Harness[], installed: boolean, words: Record<string, RegExp[]>][] = [
+    [
+      ["claude-code"],
+      true,
+      {
+        client: [/^Claude Code 2\.1\.332$/],
+        settings: [/^1 settings file of the client, all readable$/],
+        hooks: [/^5 hooks, at every safe point, each once$/],
+        trust: [],
+        sessions: [/^no session is heard from, .*: claude$/],
+      },
+    ],
+    [
+      ["codex"],
+      true,
+      {
+        client: [/^Codex 0\.171\.0$/],
+        settings: [/^1 settings file of the client, all readable$/],
+        hooks: [/^5 hooks, at every safe point, each once$/],
+        trust: [/^5 hooks, all trusted by Codex$/],
+        sessions: [/^no session is heard from, .*: codex$/],
+      },
+    ],
+    [
+      ["claude-code", "codex"],
+      true,
+      {
+        client: [/^Claude Code 2\.1\.332$/, /^Codex 0\.171\.0$/],
+        settings: [
+          /^1 settings file of Claude Code, all readable$/,
+          /^1 settings file of Codex, all readable$/,
+        ],
+        hooks: [
+          /^5 hooks of Claude Code, at every safe point, each once$/,
+          /^5 hooks of Codex, at every safe point, each once$/,
+        ],
+        trust: [/^5 hooks, all trusted by Codex$/],
+        sessions: [/^no session is heard from, .*: claude or codex$/],
+      },
+    ],
+    [
+      [],
+      false,
+      {
+        client: [/^neither claude nor codex is on PATH, .*: claude --version; codex --version$/],
+        settings: [/^0 settings files of the client, all readable$/],
+        hooks: [/^none is registered here, so no session hears of anything signals install$/],
+        trust: [],
+        sessions: [/^no session is heard from, .*: claude or codex$/],
+      },
+    ],
+  ];
+  for (const [clients, installed, words] of machines) {
+    test(`with ${clients.join(" and ") || "none"} there`, async () => {
+      const patient = new Patient(".harn/signals");
+      if (!clients.includes("claude-code")) patient.remove("claude-code");
+      if (clients.includes("codex")) patient.addCodex();
+      // As many have it who keep such files elsewhere.
+      if (clients.includes("codex")) {
+        mkdirSync(join(patient.home, "dotfiles"));
+        symlinkSync("dotfiles", join(patient.home, ".codex"));
+      }
+      if (installed) await patient.sh("signals install --yes");
+      const others = { warnings: ["skipping prompt hook in /elsewhere/hooks.json"] };
+      if (clients.includes("codex")) know(patient, {}, others);
+      await patient.fire();
+      for (const [check, expected] of Object.entries(words)) {
+        const found = (await patient.look(check)).map(({ found, mend = "" }) => `${found} ${mend}`.trim());
+        assert.equal(found.length, expected.length, found.join("\n"));
+        for (const [i, text] of found.entries()) assert.match(text, expected[i] ?? /^$/);
+      }
+    });
+  }
+});
+
+test("what Codex does not trust of a plugin, or of a copy, only a person can trust", async () => {
+  const patient = new Patient(".harn/signals");
+  patient.addCodex();
+  await patient.sh("signals copy codex/stop .");
+  editJson(codexHooksOf(patient), () => entry("Stop", `node '${patient.project}/stop.mjs'`));
+  const plugin = join(enableCodexPlugin(patient), "hooks/codex/hooks.json");
+  const untrusted = { trustStatus: "untrusted" };
+  const ofPlugin = knownIn(plugin, {
+    ...untrusted,
+    pluginId: "ambient-signals@acme",
+    command: "node /put/in",
+  });
+  patient.knows([...knownIn(codexHooksOf(patient), untrusted), ...ofPlugin]);
+  const not = "not trusted, and codex exec says nothing of that";
+  const mend = "start codex and choose Review hooks, or type /hooks in a session";
+  assert.deepEqual(await patient.look("trust"), [
+    {
+      status: "fault",
+      found: `Codex does not run 1 hook of ${codexHooksOf(patient)}: ${not}`,
+      mend,
+    },
+    { status: "fault", found: `Codex does not run 5 hooks of ${plugin}: ${not}`, mend },
+  ]);
+  rmSync(codexHooksOf(patient));
+  patient.knows(ofPlugin.map((hook) => ({ ...hook, trustStatus: "trusted" })));
+  assert.deepEqual(
+    (await patient.look("trust")).map(({ found }) => found),
+    ["5 hooks, all trusted by Codex"],
+  );
+  assert.deepEqual(
+    (await patient.look("hooks")).map(({ found }) => found),
+    [
+      "none is registered with Claude Code, so no session of it hears of anything",
+      "5 hooks of Codex, at every safe point, each once",
+    ],
+  );
+});
+
+test("of hooks in a file that Codex does not read, or that are all switched off, nothing is said of trust", async () => {
+  for (const [name, text] of [
+    ["config.toml", "[features]\nhooks = false\n"],
+    ["config.toml", "features = ["],
+    ["hooks.json", undefined],
+  ] as const) {
+    const patient = new Patient(".harn/signals");
+    patient.addCodex();
+    await patient.sh("signals install --yes --harness codex");
+    know(patient);
+    assert.equal((await patient.look("trust")).length, 1);
+    if (text === undefined) editJson(codexHooksOf(patient), () => ({ more: 1 }));
+    else writeFileSync(join(patient.home, ".codex", name), text);
+    patient.knows([], { warnings: [`failed to parse hooks config ${codexHooksOf(patient)}: unknown field`] });
+    assert.deepEqual(await patient.look("trust"), []);
+    assert.deepEqual(
+      (await patient.look("settings")).map(({ status }) => status),
+      ["ok", "fault"],
+    );
+  }
+});
+
+test("a launcher that is gone is told once for all clients, and put back for all by one command", async () => {
+  const patient = new Patient(".harn/signals");
+  patient.addCodex();
+  await patient.sh("signals install --yes");
+  const well = await patient.look("hooks");
+  rmSync(installed(patient, "launch"));
+  const [gone, ...more] = await patient.look("hooks");
+  assert.deepEqual([gone?.status, more], ["fault", []]);
+  await patient.sh(gone?.mend ?? "");
+  assert.deepEqual(await patient.look("hooks"), well);
+});
+
+test("what is mended in a project is mended there, wherever one is", async () => {
+  const patient = new Patient(".harn/signals");
+  patient.addCodex();
+  await patient.sh("git init -q && signals install --yes --harness codex --scope project && mkdir -p a");
+  const command = "signals install --harness codex --scope project --trust-codex-hooks";
+  know(patient, { trustStatus: "untrusted" });
+  const mends = async (cwd?: string) =>
+    (await patient.look("trust", cwd)).map(({ mend }) => mend?.split("or: ")[1]);
+  assert.deepEqual(await mends(), [command]);
+  assert.deepEqual(await mends(join(patient.project, "a")), [`cd ${patient.project} && ${command}`]);
+  await patient.sh(`rm ${installed(patient, "launch")}`);
+  const [gone] = (await patient.look("hooks", join(patient.project, "a"))).filter(
+    ({ status }) => status === "fault",
+  );
+  assert.match(gone?.mend ?? "", /^cd \/\S+\/project && \S+ \S+ --yes --harness codex --scope project$/);
+});
+
 test("one copied hook, the same entry in two files, and a plugin alone are no fault", async () => {
   const copied = new Patient(".harn/signals");
-  await copied.sh("signals copy post-tool-use .");
+  await copied.sh("signals copy claude-code/post-tool-use .");
   const command = `node '${copied.project}/post-tool-use.mjs'`;
   for (const scope of ["user", "project"])
     editJson(settingsOf(copied, scope), () => entry("PostToolUse", command));
@@ -683,7 +1214,7 @@ test("one copied hook, the same entry in two files, and a plugin alone are no fa
   assert.doesNotMatch(missing?.found ?? "", /PostToolBatch/);
   assert.equal(
     perCall?.mend,
-    "register post-tool-batch for PostToolBatch instead: signals copy post-tool-batch FOLDER",
+    "register post-tool-batch for PostToolBatch instead: signals copy claude-code/post-tool-batch FOLDER",
   );
 
   const plugged = new Patient(".harn/signals");
@@ -697,8 +1228,7 @@ test("where no client is found, hooks at each batch of calls are not missing at 
   const patient = new Patient(".harn/signals");
   await patient.sh("signals install --yes");
   const [well] = await patient.look("hooks");
-  rmSync(join(patient.bin, "claude"));
-  patient.client = undefined;
+  patient.remove("claude-code");
   assert.deepEqual(await patient.look("hooks"), [well]);
   assert.equal(well?.status, "ok");
 });
@@ -720,7 +1250,7 @@ test("the client's version is what it says itself, if it does in time", async ()
     patient.program("claude", text);
     assert.equal(await clientVersion(patient.env), undefined, text);
   }
-  patient.client = undefined;
+  patient.versions["claude-code"] = undefined;
   const [finding] = await patient.look("client");
   assert.match(finding?.found ?? "", /^claude does not tell its version, so it is not known which/);
   rmSync(join(patient.bin, "claude"));

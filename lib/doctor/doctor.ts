@@ -1,6 +1,7 @@
+import { CLIENTS, type Harness } from "../client.ts";
 import { messageOf, SignalsError, UsageError } from "../errors.ts";
 import { moveAside } from "../inbox.ts";
-import { clientVersion } from "../install/client-version.ts";
+import { versionOf } from "../install/client-version.ts";
 import { situation } from "../install/paths.ts";
 import { indented, line, note } from "../script.ts";
 import { parseDuration } from "../time.ts";
@@ -16,6 +17,7 @@ import { count, type Finding, fault, ok, type Place } from "./check-finding.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkConfig, checkFailures, checkInbox, checkSessions, checkSignals } from "./check-inbox.ts";
 import { checkDirectory, checkFiles, checkLock, checkSpace, hasDirectory } from "./check-store.ts";
+import { checkTrust } from "./check-trust.ts";
 
 /** One line of `signals doctor`. A check that finds several things has a line for each. */
 export interface Check extends Finding {
@@ -32,6 +34,7 @@ const CHECKS: readonly [check: string, run: Run, where?: "inside"][] = [
   ["settings", checkSettings],
   ["installation", checkInstallation],
   ["hooks", checkHooks],
+  ["trust", checkTrust],
   ["directory", checkDirectory],
   ["space", checkSpace],
   // Of these there is nothing to say where there is no directory.
@@ -66,11 +69,17 @@ export interface DoctorFlags {
 export async function* diagnose(dir: string, flags: DoctorFlags): AsyncGenerator<Check> {
   const waitMs = waitFrom(flags);
   const { env } = process;
-  const client = await clientVersion(env);
-  const place = { dir, ...situation(), client, now: new Date().toISOString() };
+  const place = { dir, ...situation(), versions: await clientVersions(env), now: new Date().toISOString() };
   if (flags.repair) yield* await found("repair", repair, place);
   yield* examine(place);
   if (flags.canary) yield* await found("canary", () => canary(place, flags.session, waitMs), place);
+}
+
+/** Of each client on PATH. */
+export async function clientVersions(env: NodeJS.ProcessEnv): Promise<Place["versions"]> {
+  const of = (harness: Harness) => versionOf(CLIENTS[harness].program, env);
+  const [claude, codex] = await Promise.all([of("claude-code"), of("codex")]);
+  return { "claude-code": claude, codex };
 }
 
 /** All that can be said of a place without changing it. No check can end another. */
