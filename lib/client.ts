@@ -14,6 +14,8 @@ export interface Client {
   program: string;
   /** In the order of a session. */
   points: readonly HookPoint[];
+  /** What is written into each entry besides: how the client names the hook to the person. */
+  label?: { statusMessage: string };
 }
 
 export interface HookPoint {

@@ -11,6 +11,8 @@ export const CODEX: Client = {
   harness: "codex",
   name: "Codex",
   program: "codex",
+  // Else it asks the person to trust an unnamed hook. It is a part of what is trusted, so it stays as it is.
+  label: { statusMessage: "Ambient signals" },
   points: [
     { event: "SessionStart", hook: "session-start", timeout },
     { event: "UserPromptSubmit", hook: "user-prompt-submit", timeout },

@@ -136,7 +136,7 @@ describe("the plugin runs bundles of hooks that exist, and none of another clien
   ] as const;
   for (const [harness, file, root, version] of plugins) {
     test(file, () => {
-      type Handler = { type: string; command: string; timeout: number };
+      type Handler = { type: string; command: string; timeout: number; statusMessage?: string };
       const { hooks, description, ...others } = JSON.parse(read(file)) as {
         description: string;
         hooks: Record<string, { hooks: Handler[] }[]>;
@@ -149,6 +149,7 @@ describe("the plugin runs bundles of hooks that exist, and none of another clien
           /^node "\$\{(\w+)\}\/dist\/(.+)\.mjs"$/.exec(handler?.command ?? "") ?? [];
         assert.equal(variable, root, handler?.command);
         assert.ok(existsSync(join(ROOT, `${bundle}.mts`)), handler?.command);
+        assert.equal(handler?.statusMessage, CLIENTS[harness].label?.statusMessage);
         return [event, bundle, handler?.timeout];
       });
       const points = hookPoints(CLIENTS[harness], version);

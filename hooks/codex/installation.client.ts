@@ -62,7 +62,7 @@ describe("an installation for both clients", PARALLEL, () => {
       installed.stdout,
       /^installed: Claude Code runs 5 hooks of ambient-signals.*Codex runs 5 hooks/m,
     );
-    assert.match(installed.stdout, /^Codex asks you to trust these hooks/m);
+    assert.match(installed.stdout, /^Codex runs only hooks that you trust/m);
     assert.ok(
       !existsSync(join(shop.home, ".codex", "config.toml")),
       "nothing is trusted in the person's name",

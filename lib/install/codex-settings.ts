@@ -52,8 +52,7 @@ function projectFolders(cwd: string): string[] {
   if (trees === undefined) return [join(cwd, ".codex")];
   const names = relative(trees.own, trees.cwd).split(sep);
   const steps = ["", ...names.map((_, i) => join(...names.slice(0, i + 1)))];
-  return [...new Set(steps)]
-    .map((step) => join(step, ".codex"))
+  return [...new Set(steps.map((step) => join(step, ".codex")))]
     .filter((folder) => trees.own === trees.first || existsSync(join(trees.own, folder)))
     .map((folder) => join(trees.first, folder));
 }

@@ -9,10 +9,10 @@ import { clientVersion } from "./client-version.ts";
 import { planTrust } from "./codex-trust.ts";
 import { contentsOf, fileChange, leftovers, planCommand, removal } from "./files.ts";
 import { damagedFiles, hashOf, type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
-import { HOOKS_OFF, NO_CLIENT, notesOn, projectNote } from "./notes.ts";
+import { HOOKS_OFF, NO_CLIENT, NONE_THERE, notesOn, projectNote } from "./notes.ts";
 import { clientFolder, installationOf, realPath, type Situation, sameFile } from "./paths.ts";
 import type { Plan, Request } from "./plan.ts";
-import { onPath } from "./presence.ts";
+import { clientsThere, onPath } from "./presence.ts";
 import { type Plugin, registeredHooks, type SettingsFile } from "./registered.ts";
 import { readSettings } from "./settings-file.ts";
 import { planEntries } from "./settings-plan.ts";
@@ -100,14 +100,17 @@ export async function planInstall(request: Request, situation: Situation): Promi
       first: [],
       last: request.trust && codex ? [planTrust(codex.target, CLIENTS.codex.points.length, situation)] : [],
     },
-    question: request.trust ? "Write this, and let Codex trust those hooks?" : "Write this?",
+    question: request.trust ? "Write this, and let Codex trust its hooks?" : "Write this?",
     notes: [
       ...leftOut,
+      ...(request.harness === undefined && clientsThere(env).length === 0 ? [NONE_THERE] : []),
       ...(client === undefined && harnesses.includes("claude-code") ? [NO_CLIENT] : []),
       ...parts.flatMap((part) => notesOn(part, earlier, situation)),
       ...(scope === "project" ? [projectNote(harnesses)] : []),
       ...(earlier && isOwnSource
-        ? [`this is what is installed; to update it, run: ${earlier.again}${flags}`]
+        ? [
+            `this is the installed copy, whose files stay as they are; to update it, run: ${earlier.again}${flags}`,
+          ]
         : []),
       ...command.notes,
     ],

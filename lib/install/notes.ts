@@ -12,6 +12,8 @@ import type { Target } from "./targets.ts";
 
 export const NO_CLIENT =
   "claude is not on PATH: only events that every version of it knows are used; install again when it is";
+export const NONE_THERE =
+  "no client was found here, so it is installed for all of them; --harness is for one";
 export const HOOKS_OFF: Record<Harness, string> = {
   "claude-code": "says disableAllHooks: no hook runs until that line is taken out",
   codex: "says hooks = false under [features]: Codex runs no hook until that line is taken out",
@@ -20,7 +22,8 @@ export const HOOKS_OFF: Record<Harness, string> = {
 /** What installing into a project means for others. */
 export function projectNote(harnesses: readonly Harness[]): string {
   const alone = harnesses.includes("claude-code") ? "local" : "user";
-  const others = "others who work in this project get these settings too, and not the files";
+  const others =
+    "whoever gets these settings with the project gets none of the files in your home that they name";
   return `${others}; --scope ${alone} is for you alone`;
 }
 
@@ -44,7 +47,11 @@ export function notesOn(
     ...(harness === "codex" && scope === "project"
       ? [`Codex reads ${path} only where it trusts the project; it asks at its first start there`]
       : []),
-    ...hooks.filter((hook) => !isOne(hook, path, wanted)).map((hook) => twice(hook, earlier, situation)),
+    ...twice(
+      hooks.filter((hook) => !isOne(hook, path, wanted)),
+      earlier,
+      situation,
+    ),
   ];
 }
 
@@ -80,13 +87,21 @@ function isOne(
   return kind === "installed" && ((same && harness === "claude-code") || sameFile(file, path));
 }
 
-/** A hook of ours that runs already, from elsewhere. */
-function twice(hook: Registered, earlier: Manifest | undefined, situation: Situation): string {
-  const { hook: name, file, line, kind, command } = hook;
-  const uninstall =
-    kind === "installed" ? uninstallFrom(hook, earlier, situation) : uninstallBy(command, situation);
-  const mend = uninstall ? `run: ${uninstall}` : "take that entry out";
-  return `${file}:${line}: runs ${name} as well (${command}); ${mend}`;
+/** Hooks of ours that run already, from elsewhere: a note for each file and what ends it. */
+function twice(hooks: readonly Registered[], earlier: Manifest | undefined, situation: Situation): string[] {
+  const groups = new Map<string, { file: string; mend: string; entries: string[] }>();
+  for (const hook of hooks) {
+    const { hook: name, file, line, kind, command } = hook;
+    const uninstall =
+      kind === "installed" ? uninstallFrom(hook, earlier, situation) : uninstallBy(command, situation);
+    const mend = uninstall ? `run: ${uninstall}` : `take out line ${line}`;
+    const group = groups.get(`${file} ${mend}`) ?? { file, mend, entries: [] };
+    group.entries.push(`${name} (line ${line})`);
+    groups.set(`${file} ${mend}`, group);
+  }
+  return [...groups.values()].map(
+    ({ file, mend, entries }) => `${file} runs ${entries.join(", ")} as well; ${mend}`,
+  );
 }
 
 function uninstallFrom(
@@ -107,7 +122,7 @@ export function installedLines({ clients, settings, trust }: Plan, { what, trust
   const asked = trust.last.length > 0;
   const runs = clients.map(({ harness, events }) => {
     const hooks = `${CLIENTS[harness].name} runs ${events.length} hooks of ambient-signals`;
-    if (harness === "codex") return `${hooks}, ${asked ? "in new sessions" : "each once you trust it"}`;
+    if (harness === "codex") return `${hooks}, ${asked ? "in new sessions" : "as far as you trust them"}`;
     return `${hooks}${what === "done" ? ", in open sessions too" : " already"}`;
   });
   if (what === "nothing") return [`nothing to do: ${runs.join("; ")}`];
@@ -127,8 +142,7 @@ export function installedLines({ clients, settings, trust }: Plan, { what, trust
 
 function untrusted(scope: Scope): string[] {
   return [
-    "Codex asks you to trust these hooks at its next start in a terminal (Review hooks); later, type /hooks there",
-    "until you do, it runs none of them, and codex exec says nothing of that",
+    "Codex runs only hooks that you trust: it asks about new ones when it starts in a terminal, codex exec does not",
     `to trust exactly these now: signals install --harness codex${scopeFlag(scope)} --trust-codex-hooks`,
   ];
 }

@@ -349,6 +349,7 @@ describe("Codex reads hooks from", () => {
       "project api/lib/.codex/hooks.json:6",
       "project api/lib/deep/.codex/hooks.json:6",
     ]);
+    assert.deepEqual(places(machine, "api"), ["project api/.codex/hooks.json:6"], "in the root itself, once");
     machine.settings("plain/.codex/hooks.json", launch(machine));
     mkdirSync(join(machine.home, "plain/sub"));
     assert.deepEqual(places(machine, "plain/sub"), []);

@@ -7,6 +7,7 @@ import {
   parse,
   type ValueNode,
 } from "@humanwhocodes/momoa";
+import type { Client } from "../client.ts";
 import { codeOf, messageOf, SignalsError } from "../errors.ts";
 
 /** The text of a client's JSON settings file, and where in it each value stands. */
@@ -32,6 +33,7 @@ export interface Entry {
   command: string;
   /** Seconds. */
   timeout: number;
+  label?: Client["label"] | undefined;
 }
 
 /**
@@ -203,7 +205,7 @@ export function addEntries(
       before[name] = edited.slice(...rangeOf(container));
     edited = insert(edited, container, item, style);
   };
-  for (const { event, command, timeout } of entries) {
+  for (const { event, command, timeout, label } of entries) {
     const member = (path: Path, key: string, value: string) => {
       if (valueAt(containerAt(edited, path), key)) return;
       append(path, () => `${JSON.stringify(key)}:${style.space}${value}`);
@@ -211,7 +213,7 @@ export function addEntries(
     };
     member([], "hooks", "{}");
     member(["hooks"], event, "[]");
-    const group = { hooks: [{ type: "command", command, timeout }] };
+    const group = { hooks: [{ type: "command", command, timeout, ...label }] };
     append(["hooks", event], (indent) => {
       const compact = indent === undefined;
       const lines = JSON.stringify(group, undefined, compact ? undefined : style.unit).split("\n");

@@ -28,9 +28,10 @@ function wantedEntries(
   launcher: string,
   dir: string | undefined,
 ): Wanted[] {
+  const { label } = CLIENTS[harness];
   return points.map(({ event, hook, timeout }) => {
     const entry = `hooks/${harness}/${hook}`;
-    return { event, entry, command: commandOf(launcher, entry, dir), timeout };
+    return { event, entry, command: commandOf(launcher, entry, dir), timeout, label };
   });
 }
 

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { CLIENTS, HARNESSES } from "../client.ts";
 import { shellWord } from "../text.ts";
+import { hookStates } from "./codex-settings.ts";
 import { planUntrust, stays, type Trust } from "./codex-trust.ts";
 import { commandPath, fileChange, isOurCommand, leftovers, removal } from "./files.ts";
 import { type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
@@ -112,7 +113,10 @@ function untrusting(
     const keys = Object.keys(record.hooks).filter((key) => isTarget(record.hooks[key]?.settings ?? ""));
     return keys.length > 0 ? [{ config, record, keys }] : [];
   });
-  return onPath(CLIENTS.codex.program, situation.env) === undefined
+  const isThere = onPath(CLIENTS.codex.program, situation.env) !== undefined;
+  // What cannot be read cannot be taken back, and once the rest is gone nobody would know of it.
+  if (isThere) for (const { config } of records) reading(config, () => hookStates(config));
+  return !isThere
     ? { asks: [], notes: records.map(({ config, keys }) => `no codex is on PATH, so ${stays(config, keys)}`) }
     : {
         asks: records.map(({ config, record, keys }) => planUntrust(config, record, keys, situation)),
@@ -138,7 +142,7 @@ function movedNotes(
 
 /** The lines that say what became of it. */
 export function uninstalledLines({ clients }: Plan, { what, trusted }: Outcome, dir: string): string[] {
-  if (what === "nothing") return ["nothing to do: there is no installation"];
+  if (what === "nothing") return ["nothing to do: nothing of ambient-signals was found there"];
   if (what !== "done") return [];
   const out = clients.map(
     ({ harness, events }) => `${events.length} hooks are out of the settings of ${CLIENTS[harness].name}`,
@@ -148,6 +152,9 @@ export function uninstalledLines({ clients }: Plan, { what, trusted }: Outcome, 
     ...trusted.flatMap(({ hooks, config }) =>
       hooks > 0 ? [`Codex trusts ${hooks} of them no longer: ${config}`] : [],
     ),
+    ...(clients.some(({ harness }) => harness === "codex")
+      ? ["open sessions of Codex go on to call them, and say that a hook failed; new ones do not"]
+      : []),
     ...inboxLeft(dir),
   ];
 }
