@@ -16,7 +16,7 @@ import { shellWord } from "./text.ts";
  * few entries that only work beside the others.
  */
 export async function copyEntry(entry: Entry, folder: string): Promise<string> {
-  if (/^Needs .*other files/m.test(headerOf(pathToFileURL(entry.file).href))) {
+  if (/^Needs .*other files/m.test(helpOf(entry))) {
     throw new SignalsError(
       `NAME: ${entry.name}: works only beside the package's other files; copy them together: ` +
         `signals copy --all ${shellWord(folder)}`,
@@ -105,20 +105,41 @@ export function adviceOn(entry: Entry, file: string): Advice | undefined {
   const command = `node ${shellWord(file)}`;
   const points = pointsOf(entry.name).map(({ event, timeout }) => [
     event,
-    [{ hooks: [{ type: "command", command, timeout }] }],
+    [{ hooks: [{ type: "command", command, timeout, ...client.label }] }],
   ]);
+  const successors = successorsOf(client);
+  const own = basename(entry.name);
+  // Of two that do the same, one is no addition to the other.
+  const same = successors.flatMap(({ hook, places }) => (hook === own ? places : [hook]));
   const others = entries().filter(
-    ({ name }) => name.startsWith(`hooks/${client.harness}/`) && name !== entry.name,
+    ({ name }) => name.startsWith(`hooks/${client.harness}/`) && ![own, ...same].includes(basename(name)),
   );
+  const isSilent = /^Prints +nothing\b/m.test(helpOf(entry));
+  const alone = isSilent ? "it tells nothing by itself" : "one hook alone is enough";
   const notes = [
     ...versionNotes(entry, client),
     ...ASKS[client.harness],
-    "one hook alone is enough; what the others would add:",
-    ...others.map(
-      ({ name, file }) => `  ${basename(name)}: ${headerOf(pathToFileURL(file).href).split("\n")[0]}`,
+    `${alone}; what the others would add:`,
+    ...others.map((other) => `  ${basename(other.name)}: ${helpOf(other).split("\n")[0]}`),
+    ...successors.map(
+      ({ hook, places, since }) =>
+        `${hook} takes the place of ${places.join(" and ")} from ${client.name} ${since} on; an older one does not know it`,
     ),
   ];
   return { into: settingsOf(client), settings: { hooks: Object.fromEntries(points) }, notes };
+}
+
+function helpOf({ file }: Entry): string {
+  return headerOf(pathToFileURL(file).href);
+}
+
+/** The hooks that take the place of others, of which ones, and from which version of the client on. */
+function successorsOf({ points }: Client): { hook: string; places: string[]; since: string }[] {
+  return points.flatMap(({ hook, since, insteadOf }) => {
+    if (insteadOf === undefined || since === undefined) return [];
+    const places = points.flatMap((point) => (insteadOf.includes(point.event) ? point.hook : []));
+    return [{ hook, places: [...new Set(places)], since }];
+  });
 }
 
 /** What a client asks of a person before it runs what stands in its settings. */
@@ -138,9 +159,11 @@ function settingsOf({ harness, name }: Client): string {
   return path.startsWith(folder) ? `~/${path.slice(folder.length)}` : path;
 }
 
-/** An event that a client does not know may open a warning at every start. */
+/** An event that a client does not know may open a warning at every start. Of one that replaces others all is said. */
 function versionNotes({ name }: Entry, { program }: Client): string[] {
-  return pointsOf(name).flatMap(({ event, since }) =>
-    since === undefined ? [] : [`leave out ${event} if your ${program} --version is older than ${since}`],
+  return pointsOf(name).flatMap(({ event, since, insteadOf }) =>
+    since === undefined || insteadOf
+      ? []
+      : [`leave out ${event} if your ${program} --version is older than ${since}`],
   );
 }

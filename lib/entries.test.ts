@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, test } from "node:test";
 import { entries, entryNamed, home, runnerOf } from "./entries.ts";
-import { UsageError } from "./errors.ts";
+import { messageOf, UsageError } from "./errors.ts";
 import { ROOT, run } from "./testing/process.ts";
 
 test("the entries are the .mts files of the package, sorted, and nothing else", () => {
@@ -24,8 +24,8 @@ test("the entries are the .mts files of the package, sorted, and nothing else", 
   assert.equal(home(), resolve(ROOT));
 });
 
-const HOOKS = entries().flatMap(({ name }) => (name.startsWith("hooks/") ? basename(name) : []));
-const THE_HOOKS = `the hooks are ${[...new Set(HOOKS)].join(", ")}, and signals lists the rest`;
+const THE_HOOKS = /^the hooks are ([\w/-]+, )+[\w/-]+, and signals lists the rest$/;
+const STOP = "did you mean claude-code/stop or codex/stop?";
 
 describe("an entry is named", () => {
   for (const [text, name] of [
@@ -43,29 +43,48 @@ describe("an entry is named", () => {
   }
 
   test("by a name that two clients have a hook of, with its client", () => {
-    const both = "hooks/claude-code/stop, hooks/codex/stop";
-    const message = `NAME: stop: could be any of ${both}; write more of it`;
+    const message = "NAME: stop: names several files; write claude-code/stop or codex/stop";
     assert.throws(() => entryNamed("stop"), { name: "UsageError", message });
+  });
+
+  test("in every error by what says which: no more than its name, or its client too", () => {
+    const words = (text: string) => {
+      try {
+        return entryNamed(text).name;
+      } catch (error) {
+        return messageOf(error);
+      }
+    };
+    const [, listed = ""] = /the hooks are (.*), and/.exec(words("*")) ?? [];
+    const hooks = entries().flatMap(({ name }) => (name.startsWith("hooks/") ? name : []));
+    assert.deepEqual(listed.split(", ").map(words), hooks);
+    assert.ok(listed.split(", ").includes("post-tool-batch") && listed.split(", ").includes("codex/stop"));
   });
 
   for (const [text, help] of [
     ["", THE_HOOKS],
     [".", THE_HOOKS],
     ["/", THE_HOOKS],
-    ["top", "did you mean stop?"],
+    ["top", STOP],
     ["stop.ts", THE_HOOKS],
-    ["code/stop", "did you mean stop?"],
+    ["code/stop", STOP],
+    ["codex/stopp", STOP],
     ["*", THE_HOOKS],
-    ["st.p", "did you mean stop?"],
+    ["st.p", STOP],
     ["../scripts/list", "did you mean list?"],
-    ["post-tool", "did you mean post-tool-use?"],
+    ["post-tool", "did you mean claude-code/post-tool-use or codex/post-tool-use?"],
+    ["codex/post-tool-batc", "did you mean post-tool-batch?"],
   ] as const) {
     test(`by no ${JSON.stringify(text)}`, () => {
       assert.throws(
         () => entryNamed(text),
         (error) => {
           assert.ok(error instanceof UsageError);
-          assert.equal(error.message, `NAME: ${text}: there is no such file in the package; ${help}`);
+          const start = `NAME: ${text}: there is no such file in the package; `;
+          assert.ok(error.message.startsWith(start), error.message);
+          const said = error.message.slice(start.length);
+          if (typeof help === "string") assert.equal(said, help);
+          else assert.match(said, help);
           return true;
         },
       );

@@ -49,27 +49,36 @@ export function entries(): Entry[] {
 
 /**
  * The entry that a person means: its name, or as much of its end as says which, with or without the file's ending.
- * Throws `UsageError` that lists the candidates, or the nearest name, when it says none or several.
+ * Throws `UsageError` that says what to type instead when it says none or several.
  */
 export function entryNamed(text: string): Entry {
   const wanted = text.replace(/^\.?\/+|\.m[tj]s$/g, "");
   const all = entries();
-  const found = all.filter(({ name }) => name === wanted || name.endsWith(`/${wanted}`));
+  const found = endingIn(wanted, all);
+  const typed = (some: readonly Entry[]) => some.map((entry) => shortName(entry, all));
   if (found.length === 1 && found[0]) return found[0];
-  if (found.length > 1) {
-    throw new UsageError(
-      `NAME: ${text}: could be any of ${found.map(({ name }) => name).join(", ")}; write more of it`,
-    );
-  }
+  if (found.length > 1)
+    throw new UsageError(`NAME: ${text}: names several files; write ${typed(found).join(" or ")}`);
   const meant = nearest(
     basename(wanted),
     all.map(({ name }) => basename(name)),
   );
-  const hooks = new Set(all.flatMap(({ name }) => (name.startsWith("hooks/") ? basename(name) : [])));
+  const hooks = all.filter(({ name }) => name.startsWith("hooks/"));
   const help = meant
-    ? `did you mean ${meant}?`
-    : `the hooks are ${[...hooks].join(", ")}, and signals lists the rest`;
+    ? `did you mean ${typed(endingIn(meant, all)).join(" or ")}?`
+    : `the hooks are ${typed(hooks).join(", ")}, and signals lists the rest`;
   throw new UsageError(`NAME: ${text}: there is no such file in the package; ${help}`);
+}
+
+function endingIn(words: string, all: readonly Entry[]): Entry[] {
+  return all.filter(({ name }) => name === words || name.endsWith(`/${words}`));
+}
+
+/** As much of the end of an entry's name as says which. */
+function shortName({ name }: Entry, all: readonly Entry[]): string {
+  const words = name.split("/");
+  const ends = words.map((_, i) => words.slice(-1 - i).join("/"));
+  return ends.find((end) => endingIn(end, all).length === 1) ?? name;
 }
 
 /** How an entry is run: node's first arguments, then the file. */

@@ -53,7 +53,11 @@ const TOKEN = "c0ffee00-0000-4000-8000-000000000001";
 const ROWS: Record<string, Row> = {
   ack: { args: [TOKEN], refused: ["no-such-token"], inbox: true },
   config: { args: [], inbox: true },
-  copy: { args: ["claude-code/stop", "."], refused: ["claude-code/stop", "no-such-folder"], directory: "needed" },
+  copy: {
+    args: ["claude-code/stop", "."],
+    refused: ["claude-code/stop", "no-such-folder"],
+    directory: "needed",
+  },
   demo: { args: ["ci-breaks-and-recovers"], refused: ["no-such"], forPeople: true },
   doctor: { args: [], inbox: true },
   fire: {

@@ -99,13 +99,12 @@ describe("copy NAME FOLDER", PARALLEL, () => {
     [["stop"], "FOLDER: is missing; --help shows the usage", 2],
     [["", "."], "NAME: is missing; --help shows the usage", 2],
     [["stop", ".", "more"], "more: unexpected argument; --help shows the usage", 2],
-    [["stpo", "."], "NAME: stpo: there is no such file in the package; did you mean stop?", 2],
+    [["lsit", "."], "NAME: lsit: there is no such file in the package; did you mean list?", 2],
     [
-      ["claude-code/stpo", "."],
-      "NAME: claude-code/stpo: there is no such file in the package; did you mean stop?",
+      ["codex/stopp", "."],
+      "NAME: codex/stopp: there is no such file in the package; did you mean claude-code/stop or codex/stop?",
       2,
     ],
-    [["ode/stop", "."], "NAME: ode/stop: there is no such file in the package; did you mean stop?", 2],
     [[STOP, "no such"], "FOLDER: no such: is no folder; run: mkdir -p 'no such'", 1],
     [
       [STOP, process.execPath],
@@ -131,7 +130,7 @@ describe("copy NAME FOLDER", PARALLEL, () => {
 
   test("asks which one is meant when two clients have a hook of that name, and takes neither for the other", async () => {
     const folder = freshFolder();
-    const both = `NAME: stop: could be any of ${STOP}, hooks/codex/stop; write more of it`;
+    const both = "NAME: stop: names several files; write claude-code/stop or codex/stop";
     await isRefused(["stop", folder], both, 2);
     assert.deepEqual(readdirSync(folder), []);
 
@@ -258,8 +257,10 @@ describe("what is said of a copied hook", PARALLEL, () => {
       for (const { event, timeout: given } of points) {
         const [{ hooks: handlers }] = hooks[event];
         assert.equal(handlers.length, 1);
-        const [{ type, command, timeout }] = handlers;
+        const [{ type, command, timeout, ...label }] = handlers;
         assert.deepEqual([type, timeout], ["command", given]);
+        const names = clientOf(name) === "codex" ? { statusMessage: "Ambient signals" } : {};
+        assert.deepEqual(label, names, "else Codex asks about an unnamed hook");
         const fixture = readFileSync(join(ROOT, `fixtures/${clientOf(name)}/${event}.json`), "utf8");
         const stdin = JSON.stringify({ ...JSON.parse(fixture), session_id: event, cwd: folder });
         const env = {
@@ -277,25 +278,34 @@ describe("what is said of a copied hook", PARALLEL, () => {
 
   const trust =
     "Codex runs it once you trust it: start codex, which asks, or type /hooks; till then codex exec skips it in silence";
-  const cases: [name: string, into: string, first: string[]][] = [
-    [
-      "hooks/claude-code/post-tool-use",
-      "~/.claude/settings.json",
-      ["leave out PostToolUseFailure if your claude --version is older than 2.0.56"],
-    ],
-    [STOP, "~/.claude/settings.json", []],
-    ["hooks/codex/stop", "~/.codex/hooks.json", [trust]],
+  const [BATCH, USE] = ["hooks/claude-code/post-tool-batch", "hooks/claude-code/post-tool-use"];
+  const older = "leave out PostToolUseFailure if your claude --version is older than 2.0.56";
+  const enough = "one hook alone is enough; what the others would add:";
+  const silent = "it tells nothing by itself; what the others would add:";
+  const batch =
+    "post-tool-batch takes the place of post-tool-use from Claude Code 2.1.118 on; an older one does not know it";
+  const cases: [name: string, first: string[], same?: string][] = [
+    [USE, [older, enough], BATCH],
+    [BATCH, [enough], USE],
+    [STOP, [enough], BATCH],
+    ["hooks/claude-code/session-end", [silent], BATCH],
+    ["hooks/codex/stop", [trust, silent]],
+    ["hooks/codex/session-end", [trust, silent]],
+    ["hooks/codex/post-tool-use", [trust, enough]],
   ];
-  for (const [name, into, first] of cases) {
+  for (const [name, first, same] of cases) {
     test(`${name}: where its settings go, what its client asks for, and what each of the others there would add`, async () => {
+      const into = clientOf(name) === "codex" ? "~/.codex/hooks.json" : "~/.claude/settings.json";
       const said = await told(name, freshFolder());
       assert.equal(said.first, `to run it, put this into ${into}:`);
       const sentence = (name: string) => /^ \* (.*)$/m.exec(textOf(name))?.[1];
-      const others = HOOKS.filter((other) => clientOf(other) === clientOf(name) && other !== name);
+      const others = HOOKS.filter(
+        (other) => clientOf(other) === clientOf(name) && other !== name && other !== same,
+      );
       assert.deepEqual(said.notes, [
         ...first,
-        "one hook alone is enough; what the others would add:",
         ...others.map((name) => `  ${basename(name)}: ${sentence(name)}`),
+        ...(same ? [batch] : []),
       ]);
     });
   }

@@ -3,7 +3,7 @@
  * Checks the whole path of a signal, and says what is wrong and how to mend it.
  *
  *   usage    signals doctor [--repair] [--canary [--session ID] [--wait 2m]]
- *   repair   moves an inbox that cannot be read aside, so that a new one can begin; else nothing is changed
+ *   repair   moves a broken inbox aside for a new one; else nothing is changed, but what Codex writes in its folder
  *   canary   sends a harmless test to a live session, and waits until its hook confirms it
  *
  * Reads    the inbox directory, the settings of the clients, what is installed, and what Codex trusts.

@@ -50,12 +50,20 @@ export function checkInstallation({ env }: Place): Finding[] {
   if (manifest === undefined) return [];
   const damaged = damagedFiles(folder, manifest);
   const [first = "", ...more] = damaged;
-  if (damaged.length === 0) return [ok(`${manifest.version}, in ${folder}`)];
+  const notes = commandNotes(manifest, env);
+  if (damaged.length === 0) return [ok(`${manifest.version}, in ${folder}`), ...notes];
   const which =
     more.length > 0
       ? `${first} and ${more.length} more are gone, or not as they were written`
       : `${first} is gone, or not as it was written`;
-  return [fault(`in ${folder}, ${which}`, mendFor(manifest, env))];
+  return [fault(`in ${folder}, ${which}`, mendFor(manifest, env)), ...notes];
+}
+
+/** Most of what mends something begins with that command. */
+function commandNotes({ command }: Manifest, env: NodeJS.ProcessEnv): Finding[] {
+  if (command === null || !isProgram(command) || onPath("signals", env)) return [];
+  const found = `signals is in ${dirname(command)}, which is not on PATH of this shell`;
+  return [noted(found, `export PATH=${shellWord(dirname(command))}:"$PATH"`)];
 }
 
 /** Installs again where it was installed, so that nothing is registered elsewhere. */
@@ -102,8 +110,9 @@ function versionFinding({ client: { name, program, points }, version, isThere }:
 
 /** The clients' settings files: readable, and with hooks switched on. */
 export function checkSettings(place: Place): Finding[] {
-  return scenesOf(place).flatMap(({ client, files }, _, { length }) => {
+  return scenesOf(place).flatMap(({ client, files, refused }, _, { length }) => {
     const faults = files.flatMap((file) => settingsFaults(file, client.harness));
+    if (refused) faults.push(fault(`${refused.path}: ${refused.why}: signals install refuses it`, CORRECT));
     if (faults.length > 0) return faults;
     const there = files.filter(({ exists }) => exists).length;
     const whose = length > 1 ? client.name : "the client";
@@ -114,12 +123,15 @@ export function checkSettings(place: Place): Finding[] {
 function settingsFaults({ path, fault: what, hooksOff }: SettingsFile, harness: Harness): Finding[] {
   // Codex has its hooks in a file of their own; with this one, all of it stands or falls.
   const effect = path.endsWith(".toml") ? "Codex does not start" : "the client passes it over";
-  const mend = what && /\bE[A-Z]+\b/.test(what) ? makeReadable(path) : "correct that line";
+  const isKey = what !== undefined && /^line \d+: has the key /.test(what);
+  const mend = what && /\bE[A-Z]+\b/.test(what) ? makeReadable(path) : isKey ? "take that key out" : CORRECT;
   return [
     ...(what === undefined ? [] : [fault(`${path}: ${what}: ${effect}`, mend)]),
     ...(hooksOff ? [fault(`${path} says ${HOOKS_OFF[harness]}`, "take that line out of it")] : []),
   ];
 }
+
+const CORRECT = "correct that line";
 
 const HOOKS_OFF: Record<Harness, string> = {
   "claude-code": "disableAllHooks: no hook runs",

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { type Client, hookPoints, isAtLeast, pointsOf } from "../client.ts";
+import { type Client, type HookPoint, hookPoints, isAtLeast, pointsOf } from "../client.ts";
 import { packageVersion } from "../header.ts";
 import { harnessFlag, scopeFlag } from "../install/again.ts";
 import { installationOf, NAME } from "../install/paths.ts";
@@ -18,7 +18,7 @@ import {
   signals,
   usualInbox,
 } from "./check-finding.ts";
-import { hasHooks, type Missing, type Scene, scenesOf } from "./check-scene.ts";
+import { hasHooks, isAtFault, type Missing, type Scene, scenesOf } from "./check-scene.ts";
 
 /** What is told, or known, at each event; where clients differ, at that of the client. */
 const TOLD: Record<string, string> = {
@@ -35,7 +35,7 @@ const TOLD: Record<string, string> = {
 /** The hooks of ours that each client runs: at every safe point, once, whole, of this version, on this inbox. */
 export function checkHooks(place: Place): Finding[] {
   const scenes = scenesOf(place);
-  if (!scenes.some(hasHooks)) {
+  if (!scenes.some((scene) => hasHooks(scene) || isAtFault(scene))) {
     const found = "none is registered here, so no session hears of anything";
     return [noted(found, signals(place, "install"))];
   }
@@ -49,6 +49,7 @@ function hooksOf(scene: Scene, isNamed: boolean): Finding[] {
   const { client, hooks } = scene;
   const { name } = client;
   if (!hasHooks(scene)) {
+    if (isAtFault(scene)) return [];
     const found = `none is registered with ${name}, so no session of it hears of anything`;
     return [noted(found, installMore(scene))];
   }
@@ -171,7 +172,8 @@ function lostPoints(scene: Scene, isNamed: boolean): Finding[] {
   const told = (event: string) => TOLD[`${client.harness} ${event}`] ?? TOLD[event] ?? "news";
   const named = lost.map(({ event }) => `${told(event)} (${event})`).join(", ");
   const found = `not registered${isNamed ? ` with ${client.name}` : ""}, and so missing: ${named}`;
-  return [noted(found, installMore(scene))];
+  const mend = hooks.every(({ kind }) => kind === "copy") ? copyMore(lost, scene) : installMore(scene);
+  return [noted(found, isAtFault(scene) ? `mend the settings first, then: ${mend}` : mend)];
 }
 
 /** Hooks for each call where the client knows an event for several. A plugin's events are the same for every client. */
@@ -201,13 +203,28 @@ function twice(scene: Scene): Finding[] {
     const before = hooks.slice(0, i).filter((other) => isSame(other, hook));
     return before.length > 0 && !before.some((other) => isOnce(other, hook));
   });
-  return byFile(second).map((group) => {
-    const [one] = group;
-    const first = hooks.find((other) => isSame(other, one)) ?? one;
-    const events = group.map(({ event }) => event).join(", ");
-    const found = `the hooks of ${one.file} for ${events} run beside those of ${first.file}: all is done twice`;
-    return noted(found, one.kind === "plugin" ? pluginMend(one, scene, "remove") : remove(group));
-  });
+  const firstFile = (hook: Registered) => (hooks.find((other) => isSame(other, hook)) ?? hook).file;
+  const isBeside = (hook: Registered) => firstFile(hook) !== hook.file;
+  return [
+    ...byFile(second.filter(isBeside)).map((group) => {
+      const [one] = group;
+      const events = distinct(group.map(({ event }) => event)).join(", ");
+      const found = `the hooks of ${one.file} for ${events} run beside those of ${firstFile(one)}: all is done twice`;
+      return noted(found, one.kind === "plugin" ? pluginMend(one, scene, "remove") : remove(group));
+    }),
+    ...grouped(
+      second.filter((hook) => !isBeside(hook)),
+      ({ file }) => file,
+    ).map((group) => {
+      const [{ file }] = group;
+      const runs = group.map((hook) => {
+        const all = hooks.filter((other) => other.file === file && isSame(other, hook));
+        const lines = all.map(({ line }) => line).sort((a, b) => a - b);
+        return `${hook.hook} at ${hook.event} by lines ${lines.join(" and ")}`;
+      });
+      return noted(`${file} runs ${distinct(runs).join(", ")}: all is done twice`, remove(group));
+    }),
+  ];
 }
 
 // ---------------------------------------------------------------- versions and inboxes
@@ -273,9 +290,13 @@ type Group = [Registered, ...Registered[]];
 
 /** Together what one file runs in one way. */
 function byFile(hooks: readonly Registered[]): Group[] {
+  return grouped(hooks, ({ kind, version, file }) => `${kind} ${version} ${file}`);
+}
+
+function grouped(hooks: readonly Registered[], nameOf: (hook: Registered) => string): Group[] {
   const groups = new Map<string, Group>();
   for (const hook of hooks) {
-    const name = `${hook.kind} ${hook.version} ${hook.file}`;
+    const name = nameOf(hook);
     const group = groups.get(name);
     if (group) group.push(hook);
     else groups.set(name, [hook]);
@@ -295,6 +316,13 @@ function copyOf(hook: string, { harness }: Client): string {
 /** How a person adds what is not registered yet. */
 function installMore(scene: Scene): string {
   return signals(scene, `install${harnessFlag([scene.client.harness], scene.env)}`);
+}
+
+/** The same of one who copies hooks: an installation beside the copies would do what they do once more. */
+function copyMore(lost: readonly HookPoint[], scene: Scene): string {
+  const [first, ...more] = distinct(lost.map(({ hook }) => `${copyOf(hook, scene.client)} FOLDER`));
+  const which = more.length > 0 ? "copy more of them, such as" : "copy it too";
+  return `${which}: ${first}; or take the copies out of the settings, then: ${installMore(scene)}`;
 }
 
 /** How entries become as they should be: by the installer that made them, or by whoever put them there. */

@@ -397,6 +397,16 @@ const entry = (event: string, command: string) => ({
   hooks: { [event]: [{ hooks: [{ type: "command", command, timeout: 10 }] }] },
 });
 
+/** An entry more at an event, behind those that are there. */
+function addEntry(file: string, event: string, command: string): void {
+  editJson(file, (json) => {
+    const hooks = json["hooks"] as Record<string, object[]>;
+    return {
+      hooks: { ...hooks, [event]: [...(hooks[event] ?? []), ...(entry(event, command).hooks[event] ?? [])] },
+    };
+  });
+}
+
 const installed = (patient: Patient, file: string) =>
   join(patient.home, ".local/share/ambient-signals", file);
 
@@ -482,6 +492,21 @@ const HOOK_CASES: Case[] = [
     found:
       /^the hooks of \/.*\/project\/\.claude\/settings\.json for Stop run beside those of \/.*: all is done twice$/,
     mend: /^take these entries out of \/.*\/project\/\.claude\/settings\.json: line 6$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "stand in one settings file twice",
+    arrange: async (patient) => {
+      await patient.sh("signals copy claude-code/stop .");
+      addEntry(settingsOf(patient), "Stop", `node '${patient.project}/stop.mjs'`);
+      // Which is the same command as one that is there, and runs once.
+      addEntry(settingsOf(patient), "Stop", `node '${patient.project}/stop.mjs'`);
+    },
+    status: "note",
+    found:
+      /^\/.*\/\.claude\/settings\.json runs stop at Stop by lines \d+ and \d+ and \d+: all is done twice$/,
+    mend: /^take these entries out of \/.*\/\.claude\/settings\.json: line \d+$/,
     bySentence: true,
   },
   {
@@ -614,6 +639,15 @@ const HOOK_CASES: Case[] = [
     mend: /^\/.*\/\.bin\/tsx \/.*\/scripts\/install\.mts --yes$/,
   },
   {
+    check: "installation",
+    when: "have a command where PATH does not lead",
+    arrange: ({ bin }) => rmSync(join(bin, "signals")),
+    status: "note",
+    found: /^signals is in \/.*\/\.local\/bin, which is not on PATH of this shell$/,
+    mend: /^export PATH=\/.*\/\.local\/bin:"\$PATH"$/,
+    bySentence: true,
+  },
+  {
     check: "settings",
     when: "are not JSON",
     arrange: (patient) => writeFileSync(settingsOf(patient), '{\n  "hooks": {},\n}\n'),
@@ -731,7 +765,7 @@ const CODEX_CASES: Case[] = [
     arrange: (patient) => editJson(codexHooksOf(patient), () => ({ version: 1 })),
     status: "fault",
     found: /^\/.*\/\.codex\/hooks\.json: line \d+: has the key "version", .*: the client passes it over$/,
-    mend: /^correct that line$/,
+    mend: /^take that key out$/,
     bySentence: true,
   },
   {
@@ -836,6 +870,52 @@ const CODEX_CASES: Case[] = [
     found:
       /^the hooks of \/.*\/project\/\.codex\/hooks\.json for SessionStart, .*, SessionEnd run beside those of \/.*: all is done twice$/,
     mend: /^take these entries out of \/.*\/project\/\.codex\/hooks\.json: line \d+(, \d+){4}$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "stand in one file of Codex twice, be it as the same commands",
+    arrange: (patient) =>
+      editJson(codexHooksOf(patient), ({ hooks }) => ({
+        hooks: Object.fromEntries(
+          Object.entries(hooks as Record<string, object[]>).map(([event, groups]) => [
+            event,
+            /^(Stop|PostToolUse)$/.test(event) ? [...groups, ...groups] : groups,
+          ]),
+        ),
+      })),
+    status: "note",
+    found:
+      /^\/.*\/hooks\.json runs post-tool-use at PostToolUse by lines \d+ and \d+, stop at Stop by lines \d+ and \d+: all is done twice$/,
+    mend: /^take these entries out of \/.*\/\.codex\/hooks\.json: line \d+, \d+$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are one copy, with Codex",
+    arrange: async (patient) => {
+      await patient.sh("signals uninstall --yes --harness codex && signals copy codex/stop .");
+      editJson(codexHooksOf(patient), () => entry("Stop", `node '${patient.project}/stop.mjs'`));
+    },
+    status: "note",
+    found: /^not registered with Codex, and so missing: news at a session's start \(SessionStart\), /,
+    mend: /^copy more of them, such as: signals copy codex\/session-start FOLDER; or take the copies out of the settings, then: signals install --harness codex$/,
+    bySentence: true,
+  },
+  {
+    check: "hooks",
+    when: "are copies of all but one, with Codex",
+    arrange: async (patient) => {
+      await patient.sh("signals uninstall --yes --harness codex");
+      editJson(codexHooksOf(patient), () => ({ hooks: {} }));
+      for (const { event, hook } of CLIENTS.codex.points.filter(({ event }) => event !== "Stop")) {
+        await patient.sh(`signals copy codex/${hook} .`);
+        addEntry(codexHooksOf(patient), event, `node '${patient.project}/${hook}.mjs'`);
+      }
+    },
+    status: "note",
+    found: /^not registered with Codex, and so missing: that a session is idle \(Stop\)$/,
+    mend: /^copy it too: signals copy codex\/stop FOLDER; or take the copies out of the settings, then: signals install --harness codex$/,
     bySentence: true,
   },
   {
@@ -1106,6 +1186,97 @@ describe("a client that is not there, and has no hooks of ours, is not spoken of
   }
 });
 
+describe("what install refuses to change is a fault in the same words, and nobody is sent to install there:", () => {
+  const files = { "claude-code": settingsOf, codex: codexHooksOf };
+  const shapes: [text: string, what: string][] = [
+    ['{\n"hooks": [] }', 'line 2: "hooks" is not an object in braces'],
+    ['{ "hooks": {\n\n"Stop": {} } }', 'line 3: "Stop" is not a list in brackets'],
+    ['{ "hooks": {},\n "hooks": {} }', 'line 2: has "hooks" a second time'],
+    ['{\n"hooks": {}', "line 2: is not JSON: it ends too early"],
+    ["[]", "line 1: is no object in braces"],
+  ];
+  for (const [text, what] of shapes) {
+    test(JSON.stringify(text), async () => {
+      for (const [harness, other] of [
+        ["claude-code", "codex"],
+        ["codex", "claude-code"],
+      ] as const) {
+        const patient = new Patient(".harn/signals");
+        patient.addCodex();
+        const file = files[harness](patient);
+        mkdirSync(dirname(file));
+        writeFileSync(file, text);
+        const all = await patient.look("settings");
+        const [fault, ...more] = all.filter(({ status }) => status === "fault");
+        assert.ok(fault && more.length === 0, JSON.stringify(all));
+        assert.equal(fault.found.replace(/: [^:]*$/, ""), `${file}: ${what}`);
+        assert.equal(fault.mend, "correct that line");
+        const refused = await run("sh", ["-c", "signals install --yes"], {
+          cwd: patient.project,
+          env: patient.env,
+        });
+        const says = `error: settings: ${file}: ${what}; nothing was changed, mend that first\n`;
+        assert.deepEqual([refused.code, refused.stderr], [1, says]);
+        assert.equal(readFileSync(file, "utf8"), text);
+
+        const { name } = CLIENTS[other];
+        assert.deepEqual(await patient.look("hooks"), [
+          {
+            status: "note",
+            found: `none is registered with ${name}, so no session of it hears of anything`,
+            mend: `signals install --harness ${other}`,
+          },
+        ]);
+        await patient.sh(`signals install --harness ${other} --yes`);
+        assert.deepEqual(
+          (await patient.look("hooks")).map(({ status }) => status),
+          ["ok"],
+        );
+      }
+    });
+  }
+
+  test("but for what it leaves alone", async () => {
+    const patient = new Patient(".harn/signals");
+    editJson(settingsOf(patient), () => ({ hooks: { PreToolUse: {} } }));
+    const status = async (check: string) => (await patient.look(check)).map(({ status }) => status);
+    assert.deepEqual([await status("settings"), await status("hooks")], [["ok"], ["note"]]);
+    await patient.sh("signals install --yes");
+    editJson(settingsOf(patient), ({ hooks }) => ({ hooks: { ...(hooks as object), Notification: "x" } }));
+    assert.deepEqual([await status("settings"), await status("hooks")], [["ok"], ["ok"]]);
+    await patient.sh("signals install --yes");
+  });
+
+  test("and what is missing comes second", async () => {
+    const patient = new Patient(".harn/signals");
+    await patient.sh("signals install --yes");
+    editJson(settingsOf(patient), ({ hooks }) => ({ hooks: { ...(hooks as object), Stop: {} } }));
+    assert.deepEqual(await patient.look("hooks"), [
+      {
+        status: "note",
+        found: "not registered, and so missing: urgent news before the agent stops (Stop)",
+        mend: "mend the settings first, then: signals install",
+      },
+    ]);
+  });
+});
+
+test("a command that PATH does not lead to is found after the mend; of one that is gone nothing is said", async () => {
+  const patient = new Patient(".harn/signals");
+  await patient.sh("signals install --yes");
+  rmSync(join(patient.bin, "signals"));
+  const [well, { mend = "" } = {}, ...more] = await patient.look("installation");
+  assert.deepEqual([well?.status, more], ["ok", []]);
+  await patient.sh(`! command -v signals && ${mend} && signals --version`);
+  rmSync(installed(patient, "scripts/list.mjs"));
+  assert.deepEqual(
+    (await patient.look("installation")).map(({ status }) => status),
+    ["fault", "note"],
+  );
+  rmSync(join(patient.home, ".local/bin/signals"));
+  assert.equal((await patient.look("installation")).length, 1);
+});
+
 test("what Codex does not trust of a plugin, or of a copy, only a person can trust", async () => {
   const patient = new Patient(".harn/signals");
   patient.addCodex();
@@ -1212,6 +1383,10 @@ test("one copied hook, the same entry in two files, and a plugin alone are no fa
     /^not registered, and so missing: news at a session's start \(SessionStart\), /,
   );
   assert.doesNotMatch(missing?.found ?? "", /PostToolBatch/);
+  assert.match(
+    missing?.mend ?? "",
+    /^copy more of them, such as: signals copy claude-code\/session-start FOLDER; or .*, then: signals install$/,
+  );
   assert.equal(
     perCall?.mend,
     "register post-tool-batch for PostToolBatch instead: signals copy claude-code/post-tool-batch FOLDER",

@@ -64,7 +64,8 @@ export interface DoctorFlags {
 
 /**
  * Checks the whole path of the inbox in `dir`, one check after the other. Changes nothing but what the flags ask for:
- * `repair` moves a broken inbox aside first, `canary` sends a test through at the end. Throws `UsageError`.
+ * `repair` moves a broken inbox aside first, `canary` sends a test through at the end. Codex, when it is asked what it
+ * trusts, writes into its own folder what it writes at every start. Throws `UsageError`.
  */
 export async function* diagnose(dir: string, flags: DoctorFlags): AsyncGenerator<Check> {
   const waitMs = waitFrom(flags);
