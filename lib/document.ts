@@ -106,7 +106,13 @@ export interface Told {
   state: State;
   at: Time;
   /** A newer generation that it was shown without a lease, when it was resumed. */
-  shown?: number | undefined;
+  shown?: Known | undefined;
+}
+
+/** What a session knows of a signal, and since when. */
+export interface Known {
+  generation: number;
+  at: Time;
 }
 
 /** A running agent session that has announced itself. */

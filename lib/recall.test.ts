@@ -310,11 +310,16 @@ test("a subagent, and a start without a loss, are shown nothing again", () => {
   ]);
 });
 
-test("a recall says what was known, and when", () => {
+test("a recall says what was known, and when, be it by a lease or by an earlier recall", () => {
   const inbox = told();
   const [compacted] = start(inbox, 5, "compact").recalled;
   assert.deepEqual(
     [compacted?.known, compacted?.at, compacted?.session],
     [{ generation: 1, at: AT(1) }, AT(5), "a"],
   );
+  inbox.end(6);
+  inbox.fire(7, { severity: "urgent" });
+  inbox.tell(8, { id: "b" });
+  assert.deepEqual(shown(inbox, 9, "resume"), ["k#2 fired"]);
+  assert.deepEqual(start(inbox, 10, "compact").recalled[0]?.known, { generation: 2, at: AT(9) });
 });

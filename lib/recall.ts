@@ -2,6 +2,7 @@ import {
   type Document,
   findSignal,
   interrupts,
+  type Known,
   mapSame,
   putSignal,
   type Signal,
@@ -24,7 +25,7 @@ export interface Recall {
   session: string;
   loss: Loss;
   /** What the session knew of it before. */
-  known: { generation: number; at: Time };
+  known: Known;
   at: Time;
 }
 
@@ -49,10 +50,10 @@ export function recall(
     const told = toldTo(signal, session);
     if (told === undefined || signal.one_shot || except.has(signal.key)) return [];
     if (isRoutedTo(signal, session, now) || policyHold(doc, signal, now)) return [];
-    const generation = knownOf(told);
-    const isNewer = signal.generation > generation;
+    const known = knownOf(told);
+    const isNewer = signal.generation > known.generation;
     const isLost = loss === "resume" ? isNewer : !isNewer && signal.state === "fired";
-    return isLost ? [{ signal, session, loss, known: { generation, at: told.at }, at: now }] : [];
+    return isLost ? [{ signal, session, loss, known, at: now }] : [];
   });
   return found.sort(recallOrder);
 }
@@ -67,11 +68,13 @@ function recallOrder({ signal: a }: Recall, { signal: b }: Recall): number {
  * news does not depend on that: it goes by who was told with a lease.
  */
 export function noteRecalled(doc: Document, recalls: readonly Recall[]): Document {
-  return recalls.reduce((acc, { signal: { key, generation }, session }) => {
+  return recalls.reduce((acc, { signal: { key, generation }, session, at }) => {
     const signal = findSignal(acc, key);
     if (signal === undefined) return acc;
     const told = mapSame(signal.told, (entry) =>
-      entry.session === session && knownOf(entry) < generation ? { ...entry, shown: generation } : entry,
+      entry.session === session && knownOf(entry).generation < generation
+        ? { ...entry, shown: { generation, at } }
+        : entry,
     );
     return told === signal.told ? acc : putSignal(acc, { ...signal, told });
   }, doc);
@@ -81,6 +84,6 @@ function toldTo({ told }: Signal, session: string): Told | undefined {
   return told.find((entry) => entry.session === session);
 }
 
-function knownOf({ generation, shown = 0 }: Told): number {
-  return Math.max(generation, shown);
+function knownOf({ generation, at, shown }: Told): Known {
+  return shown && shown.generation > generation ? shown : { generation, at };
 }

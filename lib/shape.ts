@@ -95,7 +95,15 @@ const signal = record({
   lease: optional(lease),
   acked: optional(record({ session: text, at: time })),
   past: list(lease),
-  told: list(record({ session: text, generation: number, state, at: time, shown: optional(number) })),
+  told: list(
+    record({
+      session: text,
+      generation: number,
+      state,
+      at: time,
+      shown: optional(record({ generation: number, at: time })),
+    }),
+  ),
 });
 
 const document = record({
