@@ -128,7 +128,7 @@ describe("a hook prints the same bytes", PARALLEL, () => {
   for (const entry of HOOKS) {
     const { name } = entry;
     const isLast = name.endsWith("/session-end");
-    const isSilent = isLast || name === "hooks/codex/stop";
+    const isSilent = isLast || /^hooks\/codex\/(stop|interrupt)$/.test(name);
 
     test(`${name}, when a reminder is due, in all its forms`, async () => {
       const { stdout, doc } = await hook(entry, "the source", "due");

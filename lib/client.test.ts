@@ -60,11 +60,11 @@ test("Codex passes over events that it does not know, so all are registered with
   for (const version of [undefined, "0.100.0", "0.171.0"]) {
     assert.deepEqual(
       hookPoints(CODEX, version).map(({ event }) => event),
-      around("PostToolUse"),
+      ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "Interrupt", "SessionEnd"],
     );
   }
   assert.deepEqual(
-    CODEX.points.filter(({ event, timeout }) => event === "SessionEnd" && timeout > 3),
+    CODEX.points.filter(({ event, timeout }) => /SessionEnd|Interrupt/.test(event) && timeout > 3),
     [],
     "it warns of more than three seconds there",
   );

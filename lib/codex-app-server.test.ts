@@ -28,9 +28,7 @@ const INITIALIZE = "initialize: () => ({ result: {} })";
 const HOOK = {
   key: "/home/ada/.codex/hooks.json:stop:0:0",
   eventName: "stop",
-  timeoutSec: 10,
   sourcePath: "/home/ada/.codex/hooks.json",
-  source: "user",
   pluginId: null,
   enabled: true,
   currentHash: "sha256:1",
@@ -54,7 +52,7 @@ answer({
     },
   }),
 });`);
-  const errors = [{ path: "p", message: "m" }];
+  const errors = [{ message: "m" }];
   const without = { ...HOOK, command: "app-server -c features.plugins=false" };
   assert.deepEqual(await codexHooks(place), { hooks: [without], warnings: ["here"], errors });
   const { hooks } = await codexHooks(place, { plugins: true });

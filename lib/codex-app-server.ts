@@ -35,11 +35,7 @@ const HOOK = z.object({
   eventName: z.string(),
   /** None of a handler that is no command. */
   command: z.optional(z.string()),
-  /** Seconds. */
-  timeoutSec: z.number(),
   sourcePath: z.string(),
-  /** Such as `user`, `project` or `plugin`. */
-  source: z.string(),
   pluginId: z.nullable(z.string()),
   /** Not switched off by the person. */
   enabled: z.boolean(),
@@ -54,7 +50,7 @@ export type CodexHook = z.infer<typeof HOOK>;
 const HOOKS = z.object({
   hooks: z.array(HOOK),
   warnings: z.array(z.string()),
-  errors: z.array(z.object({ path: z.string(), message: z.string() })),
+  errors: z.array(z.object({ message: z.string() })),
 });
 
 /** The hooks that Codex finds for a directory, none of a project that it does not trust, and what it says of them. */

@@ -3,7 +3,7 @@ import type { Client } from "./client.ts";
 /** Far more than a hook needs; the client's own 600 seconds would hold up a turn for ten minutes. */
 const timeout = 10;
 
-/** At a session's end the client gives 3 seconds at most, and warns of more. */
+/** At an interrupt and at a session's end the client gives 3 seconds at most, and warns of more. */
 const LAST = 3;
 
 /** Codex, which passes over an event that it does not know, so all are registered with every version. */
@@ -18,6 +18,7 @@ export const CODEX: Client = {
     { event: "UserPromptSubmit", hook: "user-prompt-submit", timeout },
     { event: "PostToolUse", hook: "post-tool-use", timeout },
     { event: "Stop", hook: "stop", timeout },
+    { event: "Interrupt", hook: "interrupt", timeout: LAST },
     { event: "SessionEnd", hook: "session-end", timeout: LAST },
   ],
 };

@@ -37,7 +37,7 @@ export interface Hook {
   ack(shown: readonly (Reminder | Recall)[]): Promise<void>;
   /** Takes the session out of the registry. The end of a subagent is no end of the session. */
   leave(): Promise<void>;
-  /** Tells the session's own shell which session it belongs to, as `HARN_EXT_SIGNALS_SESSION`, where the client can. */
+  /** Tells the session's own shell which session it belongs to, as `HARN_EXT_SIGNALS_SESSION`, where the client is Claude Code. */
   shareSessionId(): void;
 }
 
@@ -165,7 +165,7 @@ function openHook(
       );
     },
     shareSessionId() {
-      const file = harness === "claude-code" && process.env["CLAUDE_ENV_FILE"];
+      const file = process.env["CLAUDE_ENV_FILE"];
       const quoted = `'${event.session_id.replaceAll("'", `'\\''`)}'`;
       if (file && event.agent_id === undefined)
         appendFileSync(file, `export HARN_EXT_SIGNALS_SESSION=${quoted}\n`);

@@ -26,6 +26,8 @@ export interface Recall {
   loss: Loss;
   /** What the session knew of it before. */
   known: Known;
+  /** It is leased to the session, whose hook has not confirmed it: it may not have been shown. */
+  isUnconfirmed: boolean;
   at: Time;
 }
 
@@ -53,7 +55,9 @@ export function recall(
     const known = knownOf(told);
     const isNewer = signal.generation > known.generation;
     const isLost = loss === "resume" ? isNewer : !isNewer && signal.state === "fired";
-    return isLost ? [{ signal, session, loss, known, at: now }] : [];
+    return isLost
+      ? [{ signal, session, loss, known, isUnconfirmed: signal.lease?.session === session, at: now }]
+      : [];
   });
   return found.sort(recallOrder);
 }

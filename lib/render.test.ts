@@ -317,7 +317,14 @@ describe("one output", () => {
   const worstAgain = (unit: string, loss: Recall["loss"]): Recall[] =>
     worst(unit).map(({ signal }) => {
       const known = { generation: Number.MAX_SAFE_INTEGER, at: AT(0) };
-      return { signal: { ...signal, state: "resolved", worded: 1 }, session: "a", loss, known, at: AT(1) };
+      return {
+        signal: { ...signal, state: "resolved", worded: 1 },
+        session: "a",
+        loss,
+        known,
+        isUnconfirmed: true,
+        at: AT(1),
+      };
     });
 
   for (const unit of ["x", "é", "語", "😀", '"', "&", "<", '"語', '😀"', "\n", "x\u200b"]) {
@@ -378,6 +385,7 @@ describe("one output", () => {
         session: "a",
         loss,
         known: { generation: 1, at: AT(0) },
+        isUnconfirmed: false,
         at: AT(1),
       }),
     );
@@ -441,6 +449,19 @@ describe("the status line", () => {
       "Signal fired at 2026-01-05T12:04:00Z; severity urgent; signature local; generation 2; origin monitor. " +
         "Told before, as generation 1; changed since, and shown at 2026-01-05T12:06:00Z, on resumption.",
     ]);
+  });
+
+  test("does not say of a reminder that was taken and not confirmed that it was surely told", () => {
+    const inbox = new Inbox();
+    inbox.fire(0, { hints: {} });
+    inbox.hook(1, { role: "control" });
+    const event = checkIn({ role: "control" });
+    const [recall] = inbox.run(2, { checkIn: event, lease: "any", recall: "compact" }).recalled;
+    assert.ok(recall);
+    assert.match(
+      renderReminder(recall),
+      /^.* Told before, at 2026-01-05T12:01:00Z, which is not confirmed; shown/,
+    );
   });
 
   test("and the block stay as they were while repeated reports extend the signal", () => {

@@ -58,9 +58,9 @@ function sentAgain({ attempt, leased_at }: Reminder["lease"]): string {
 }
 
 /** It holds the time of now, since a client may drop what its transcript has already. */
-function shownAgain({ loss, known, at }: Recall): string {
+function shownAgain({ loss, known, isUnconfirmed, at }: Recall): string {
   return loss === "compact"
-    ? ` Told before, at ${toSeconds(known.at)}; shown again at ${toSeconds(at)}, after a compaction of the context.`
+    ? ` Told before, at ${toSeconds(known.at)}${isUnconfirmed ? ", which is not confirmed" : ""}; shown again at ${toSeconds(at)}, after a compaction of the context.`
     : ` Told before, as generation ${known.generation}; changed since, and shown at ${toSeconds(at)}, on resumption.`;
 }
 

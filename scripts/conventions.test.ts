@@ -388,7 +388,7 @@ for (const name of HOOKS) {
   const event = point?.event ?? "";
   const [, harness = ""] = name.split("/");
   /** Whether its client takes anything from it. */
-  const isHeard = event !== "SessionEnd" && name !== "hooks/codex/stop";
+  const isHeard = !["hooks/codex/stop", "hooks/codex/interrupt"].includes(name) && event !== "SessionEnd";
 
   const hook = (args: readonly string[], at: Pick<Place, "home">, options: Options = {}) =>
     runBundle(name, args, at, { stdin: payload(at), ...options });

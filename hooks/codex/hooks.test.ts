@@ -55,6 +55,14 @@ describe("each hook", PARALLEL, () => {
     assert.deepEqual(told, ["prod:down#1"]);
   });
 
+  test("interrupt leaves the session idle, since no stop follows", async () => {
+    const shop = bench();
+    await shop.hook("post-tool-use", "PostToolUse");
+    assert.equal(shop.session?.state, "busy");
+    assert.equal((await shop.hook("interrupt", "Interrupt")).stdout, "");
+    assert.equal(shop.session?.state, "idle");
+  });
+
   test("session-end takes the session out, and a late hook of it brings none back", async () => {
     const shop = bench();
     await shop.hook("user-prompt-submit", "UserPromptSubmit");
@@ -133,8 +141,8 @@ describe("told again", PARALLEL, () => {
   });
 });
 
-describe("the hooks of a stop and of an end print nothing", PARALLEL, () => {
-  const silent = ["stop", "session-end"];
+describe("the hooks of a stop, an interrupt and an end print nothing", PARALLEL, () => {
+  const silent = ["stop", "interrupt", "session-end"];
 
   for (const file of silent) {
     test(`${file}, whichever event it is given, and whatever is due`, async () => {

@@ -64,14 +64,14 @@ describe("the package as a plugin of Codex", PARALLEL, () => {
     const event = (name: string) => name.replace(/^./, (first) => first.toLowerCase());
     assert.deepEqual(
       hooks
-        .map(({ eventName, command, timeoutSec, pluginId, trustStatus }) =>
-          [eventName, command, timeoutSec, pluginId, trustStatus].join(" "),
+        .map(({ eventName, command, pluginId, trustStatus }) =>
+          [eventName, command, pluginId, trustStatus].join(" "),
         )
         .sort(),
       CODEX.points
-        .map(({ event: name, hook, timeout }) => {
+        .map(({ event: name, hook }) => {
           const command = `node "${join(root, "dist", "hooks", "codex", `${hook}.mjs`)}"`;
-          return [event(name), command, timeout, PLUGIN, "untrusted"].join(" ");
+          return [event(name), command, PLUGIN, "untrusted"].join(" ");
         })
         .sort(),
       "all of Codex's, and none of another client's",
@@ -82,7 +82,7 @@ describe("the package as a plugin of Codex", PARALLEL, () => {
     const file = join(root, "hooks", "codex", "hooks.json");
     assert.deepEqual(
       checks.filter(({ check }) => check === "trust").map(({ found }) => found),
-      [`Codex does not run 5 hooks of ${file}: not trusted, and codex exec says nothing of that`],
+      [`Codex does not run 6 hooks of ${file}: not trusted, and codex exec says nothing of that`],
     );
 
     await shop.fire(...RED);

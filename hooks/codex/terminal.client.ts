@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, type TestContext, test } from "node:test";
+import { until } from "../../lib/testing/bench.ts";
 import type { InTerminal } from "../../lib/testing/client.ts";
 import { codexBinary, codexInTerminal, codexWithDaemon, endDaemon } from "../../lib/testing/codex.ts";
 import { AT, placesOf, type Step, startResponsesApi } from "../../lib/testing/responses-api.ts";
@@ -62,6 +63,32 @@ describe("in a terminal", PARALLEL, () => {
     assert.equal(await terminal.ends(), 0);
     assert.deepEqual(await shop.sessions(), []);
     assert.deepEqual(api.problems, []);
+  });
+
+  test("what comes after an interrupt and /clear goes to the session that began then", async (t) => {
+    const shop = await Workshop.installedForCodex({ lease: "10m" });
+    const { api, open } = await prepare(t, shop, codexInTerminal, [
+      exec("sleep 0.1"),
+      exec("sleep 60"),
+      "Second answer.",
+      "Third answer.",
+    ]);
+    const terminal = await open();
+    await terminal.submit("hello");
+    await until("it works on the second call", () => api.requests.length === 2);
+    await terminal.sees(/esc to interrupt/);
+    await terminal.press("Escape");
+    await until("the interrupt leaves it idle", async () => (await shop.sessions())[0]?.state === "idle");
+
+    await terminal.submit("/clear");
+    await terminal.sees(/^(?![\s\S]*hello)/);
+    await terminal.submit("hello again");
+    await terminal.sees(answer("Second"));
+    await shop.fire("prod", "The checkout answers with errors", "--severity", "urgent");
+    await terminal.submit("go on");
+    await terminal.sees(answer("Third"));
+    const told = timesShown(api.requests, "what happened: The checkout answers with errors");
+    assert.deepEqual(told.slice(-2), [0, 1]);
   });
 
   test("with the daemon of another shell the hooks use the inbox that their command names", async (t) => {

@@ -5,6 +5,7 @@ import { attempt } from "../errors.ts";
 import { harnessFlag, installCommand, scopeFlag } from "../install/again.ts";
 import { versionOf } from "../install/client-version.ts";
 import { clientsIn, damagedFiles, type Manifest, readManifest } from "../install/manifest.ts";
+import { HOOKS_OFF } from "../install/notes.ts";
 import { installationOf, type Scope, sameFile } from "../install/paths.ts";
 import { isProgram, onPath } from "../install/presence.ts";
 import type { SettingsFile } from "../install/registered.ts";
@@ -127,16 +128,11 @@ function settingsFaults({ path, fault: what, hooksOff }: SettingsFile, harness: 
   const mend = what && /\bE[A-Z]+\b/.test(what) ? makeReadable(path) : isKey ? "take that key out" : CORRECT;
   return [
     ...(what === undefined ? [] : [fault(`${path}: ${what}: ${effect}`, mend)]),
-    ...(hooksOff ? [fault(`${path} says ${HOOKS_OFF[harness]}`, "take that line out of it")] : []),
+    ...(hooksOff ? [fault(`${path} ${HOOKS_OFF[harness]}`, "take that line out of it")] : []),
   ];
 }
 
 const CORRECT = "correct that line";
-
-const HOOKS_OFF: Record<Harness, string> = {
-  "claude-code": "disableAllHooks: no hook runs",
-  codex: "hooks = false under [features]: Codex runs no hook",
-};
 
 /** The environment, which sessions that are started here inherit. */
 export function checkEnvironment({ env }: Place): Finding[] {

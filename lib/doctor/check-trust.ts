@@ -3,7 +3,8 @@ import { type CodexHook, type CodexHooks, codexHooks } from "../codex-app-server
 import { SignalsError } from "../errors.ts";
 import { scopeFlag } from "../install/again.ts";
 import { realPath, sameFile } from "../install/paths.ts";
-import type { Registered } from "../install/registered.ts";
+import { inboxIn, type Registered } from "../install/registered.ts";
+import { isAsWritten } from "../install/settings-plan.ts";
 import { shellWord } from "../text.ts";
 import { insideOf } from "./check-client.ts";
 import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
@@ -51,7 +52,8 @@ function isAbout(file: string, text: string): boolean {
 }
 
 /** Hooks of ours in one file that Codex does not run. */
-function statesIn(file: string, { hooks, cwd }: Scene, known: readonly CodexHook[]): Finding[] {
+function statesIn(file: string, scene: Scene, known: readonly CodexHook[]): Finding[] {
+  const { hooks } = scene;
   const inState = (state: State, why: string, mendOf: (hook: Registered) => string) => {
     const some = hooks.filter((hook) => hook.file === file && stateOf(hook, known) === state);
     const found = `Codex does not run ${count(some.length, "hook")} of ${file}: ${why}`;
@@ -60,7 +62,7 @@ function statesIn(file: string, { hooks, cwd }: Scene, known: readonly CodexHook
   return [
     ...inState("lost", "it does not find that there", mendLost),
     ...inState("untrusted", "not trusted, and codex exec says nothing of that", (one) =>
-      mendUntrusted(one, cwd),
+      mendUntrusted(one, scene),
     ),
     ...inState("off", "switched off by hand", () => "start codex, type /hooks, and switch it on"),
   ];
@@ -89,8 +91,10 @@ function mendLost({ from, file }: Registered): string {
 }
 
 /** By hand always; by the installer, what it has written itself. */
-function mendUntrusted({ from, file, kind }: Registered, cwd: string): string {
+function mendUntrusted({ from, file, kind, command }: Registered, place: Place): string {
+  const { cwd } = place;
   const hand = "start codex and choose Review hooks, or type /hooks in a session";
-  if (kind !== "installed" || from === "plugin") return hand;
+  const isOurs = kind === "installed" && isAsWritten("codex", command, inboxIn(command, place), place);
+  if (!isOurs || from === "plugin") return hand;
   return `${hand}; or: ${insideOf(from, file, cwd)}signals install --harness codex${scopeFlag(from)} --trust-codex-hooks`;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
+  appendFileSync,
   chmodSync,
   cpSync,
   existsSync,
@@ -661,7 +662,7 @@ const HOOK_CASES: Case[] = [
     when: "switch hooks off",
     arrange: (patient) => editJson(settingsOf(patient), () => ({ disableAllHooks: true })),
     status: "fault",
-    found: /^\/.*settings\.json says disableAllHooks: no hook runs$/,
+    found: /^\/.*settings\.json says disableAllHooks: no hook runs until that line is taken out$/,
     mend: /^take that line out of it$/,
     bySentence: true,
   },
@@ -713,6 +714,12 @@ const HOOK_CASES: Case[] = [
   },
 ];
 
+/** As a person does who says so when Codex asks. */
+function trustProject({ home, project }: Patient): void {
+  const text = `[projects.${JSON.stringify(project)}]\ntrust_level = "trusted"\n`;
+  appendFileSync(join(home, ".codex/config.toml"), text);
+}
+
 /** A hooks file of Codex: the person's own, or that of the project. */
 const codexHooksOf = ({ home, project }: Patient, scope: "user" | "project" = "user") =>
   join(scope === "user" ? home : project, ".codex", "hooks.json");
@@ -722,6 +729,14 @@ function know(patient: Patient, more: object = {}, said?: Parameters<Patient["kn
   const files = [codexHooksOf(patient), codexHooksOf(patient, "project")].filter((file) => existsSync(file));
   const known = files.flatMap((file) => knownIn(file, more));
   patient.knows(known, said);
+}
+
+/** The same, but for what `more` says of the one at a stop. */
+function knowBut(patient: Patient, more: object): void {
+  const known = knownIn(codexHooksOf(patient), {});
+  patient.knows(
+    known.map((hook) => ("eventName" in hook && hook.eventName === "stop" ? { ...hook, ...more } : hook)),
+  );
 }
 
 /** The hooks of one file as Codex lists them, which has resolved links on the way to its folder. */
@@ -771,10 +786,12 @@ const CODEX_CASES: Case[] = [
   {
     check: "settings",
     when: "are those of a project, with a hook of a kind that Codex does not know",
-    arrange: (patient) =>
+    arrange: (patient) => {
+      trustProject(patient);
       editJson(codexHooksOf(patient, "project"), () => ({
         hooks: { Stop: [{ hooks: [{ type: "http", url: "http://127.0.0.1" }] }] },
-      })),
+      }));
+    },
     status: "fault",
     found:
       /\/project\/\.codex\/hooks\.json: line \d+: has a hook of the type "http", .*: the client passes it over$/,
@@ -795,7 +812,8 @@ const CODEX_CASES: Case[] = [
     when: "switch the hooks of Codex off",
     arrange: ({ home }) => writeFileSync(join(home, ".codex/config.toml"), "[features]\nhooks = false\n"),
     status: "fault",
-    found: /^\/.*\/config\.toml says hooks = false under \[features\]: Codex runs no hook$/,
+    found:
+      /^\/.*\/config\.toml says hooks = false under \[features\]: Codex runs no hook until that line is taken out$/,
     mend: /^take that line out of it$/,
     bySentence: true,
   },
@@ -869,7 +887,7 @@ const CODEX_CASES: Case[] = [
     status: "note",
     found:
       /^the hooks of \/.*\/project\/\.codex\/hooks\.json for SessionStart, .*, SessionEnd run beside those of \/.*: all is done twice$/,
-    mend: /^take these entries out of \/.*\/project\/\.codex\/hooks\.json: line \d+(, \d+){4}$/,
+    mend: /^take these entries out of \/.*\/project\/\.codex\/hooks\.json: line \d+(, \d+){5}$/,
     bySentence: true,
   },
   {
@@ -924,7 +942,7 @@ const CODEX_CASES: Case[] = [
     arrange: (patient) => enableCodexPlugin(patient),
     status: "note",
     found:
-      /^the hooks of \/.*\/hooks\/codex\/hooks\.json for SessionStart, UserPromptSubmit, PostToolUse, Stop, SessionEnd run beside those of \/.*: all is done twice$/,
+      /^the hooks of \/.*\/hooks\/codex\/hooks\.json for SessionStart, UserPromptSubmit, PostToolUse, Stop, Interrupt, SessionEnd run beside those of \/.*: all is done twice$/,
     mend: /^codex plugin remove ambient-signals@acme$/,
     bySentence: true,
   },
@@ -959,7 +977,7 @@ const CODEX_CASES: Case[] = [
     arrange: (patient) => know(patient, { trustStatus: "untrusted" }),
     status: "fault",
     found:
-      /^Codex does not run 5 hooks of \/.*\/hooks\.json: not trusted, and codex exec says nothing of that$/,
+      /^Codex does not run 6 hooks of \/.*\/hooks\.json: not trusted, and codex exec says nothing of that$/,
     mend: /^start codex and choose Review hooks, or type \/hooks in a session; or: signals install --harness codex --trust-codex-hooks$/,
     bySentence: true,
   },
@@ -968,8 +986,39 @@ const CODEX_CASES: Case[] = [
     when: "was for something else",
     arrange: (patient) => know(patient, { trustStatus: "modified" }),
     status: "fault",
-    found: /^Codex does not run 5 hooks of \/.*\/hooks\.json: not trusted, /,
+    found: /^Codex does not run 6 hooks of \/.*\/hooks\.json: not trusted, /,
     mend: /^start codex and choose Review hooks/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "is missing for a command that a person has changed",
+    arrange: (patient) => {
+      const file = codexHooksOf(patient);
+      writeFileSync(file, readFileSync(file, "utf8").replace('/stop"', '/stop 2>/dev/null"'));
+      knowBut(patient, { trustStatus: "modified" });
+    },
+    status: "fault",
+    found: /^Codex does not run 1 hook of \/.*\/hooks\.json: not trusted, /,
+    mend: /^start codex and choose Review hooks, or type \/hooks in a session$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "is only that of another hook at the same event",
+    arrange: (patient) => knowBut(patient, { command: "true" }),
+    status: "fault",
+    found: /^Codex does not run 1 hook of \/.*\/hooks\.json: it does not find that there$/,
+    mend: /^see what it says of itself: codex doctor$/,
+    bySentence: true,
+  },
+  {
+    check: "trust",
+    when: "is only that of the same hook in another file",
+    arrange: (patient) => knowBut(patient, { sourcePath: "/other/hooks.json" }),
+    status: "fault",
+    found: /^Codex does not run 1 hook of \/.*\/hooks\.json: it does not find that there$/,
+    mend: /^see what it says of itself: codex doctor$/,
     bySentence: true,
   },
   {
@@ -977,7 +1026,7 @@ const CODEX_CASES: Case[] = [
     when: "is for hooks that a person has switched off",
     arrange: (patient) => know(patient, { enabled: false }),
     status: "fault",
-    found: /^Codex does not run 5 hooks of \/.*\/hooks\.json: switched off by hand$/,
+    found: /^Codex does not run 6 hooks of \/.*\/hooks\.json: switched off by hand$/,
     mend: /^start codex, type \/hooks, and switch it on$/,
     bySentence: true,
   },
@@ -1129,8 +1178,8 @@ describe("a client that is not there, and has no hooks of ours, is not spoken of
       {
         client: [/^Codex 0\.171\.0$/],
         settings: [/^1 settings file of the client, all readable$/],
-        hooks: [/^5 hooks, at every safe point, each once$/],
-        trust: [/^5 hooks, all trusted by Codex$/],
+        hooks: [/^6 hooks, at every safe point, each once$/],
+        trust: [/^6 hooks, all trusted by Codex$/],
         sessions: [/^no session is heard from, .*: codex$/],
       },
     ],
@@ -1145,9 +1194,9 @@ describe("a client that is not there, and has no hooks of ours, is not spoken of
         ],
         hooks: [
           /^5 hooks of Claude Code, at every safe point, each once$/,
-          /^5 hooks of Codex, at every safe point, each once$/,
+          /^6 hooks of Codex, at every safe point, each once$/,
         ],
-        trust: [/^5 hooks, all trusted by Codex$/],
+        trust: [/^6 hooks, all trusted by Codex$/],
         sessions: [/^no session is heard from, .*: claude or codex$/],
       },
     ],
@@ -1298,19 +1347,19 @@ test("what Codex does not trust of a plugin, or of a copy, only a person can tru
       found: `Codex does not run 1 hook of ${codexHooksOf(patient)}: ${not}`,
       mend,
     },
-    { status: "fault", found: `Codex does not run 5 hooks of ${plugin}: ${not}`, mend },
+    { status: "fault", found: `Codex does not run 6 hooks of ${plugin}: ${not}`, mend },
   ]);
   rmSync(codexHooksOf(patient));
   patient.knows(ofPlugin.map((hook) => ({ ...hook, trustStatus: "trusted" })));
   assert.deepEqual(
     (await patient.look("trust")).map(({ found }) => found),
-    ["5 hooks, all trusted by Codex"],
+    ["6 hooks, all trusted by Codex"],
   );
   assert.deepEqual(
     (await patient.look("hooks")).map(({ found }) => found),
     [
       "none is registered with Claude Code, so no session of it hears of anything",
-      "5 hooks of Codex, at every safe point, each once",
+      "6 hooks of Codex, at every safe point, each once",
     ],
   );
 });

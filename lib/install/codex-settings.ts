@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { parse, TomlError, type TomlTable } from "smol-toml";
+import { isAtLeast } from "../client.ts";
 import { attempt, messageOf, SignalsError } from "../errors.ts";
 import { clientFolder, NAME, type Scope, type Situation, sameFile, workTrees } from "./paths.ts";
 import type { Plugin, SettingsFile } from "./registered.ts";
@@ -19,18 +20,21 @@ import {
 
 /** What Codex, run in `cwd`, reads of settings, and this package as a plugin of it, enabled. */
 export function codexSettings(situation: Situation): { files: SettingsFile[]; plugins: Plugin[] } {
-  const read = foldersOf(situation).map(({ scope, folder }) => ({
-    scope,
-    hooks: hooksAt(join(folder, "hooks.json")),
-    ...configAt(join(folder, "config.toml")),
-  }));
-  return {
-    files: read.flatMap(({ scope, hooks, file }) => [
-      { scope, ...hooks },
-      { scope, ...file },
-    ]),
-    plugins: pluginsIn(read, situation),
-  };
+  const all = foldersOf(situation).map(({ scope, folder }): Read => {
+    const { file, config } = configAt(join(folder, "config.toml"));
+    const files = [hooksAt(join(folder, "hooks.json")), file].map((one) => ({ scope, ...one }));
+    return { scope, files, config };
+  });
+  const isTrusted = trusts(all[0]?.config, situation.cwd);
+  const read = all.map((one) => (one.scope === "user" || isTrusted ? one : unread(one)));
+  return { files: read.flatMap(({ files }) => files), plugins: pluginsIn(read, situation) };
+}
+
+/** A folder of settings. */
+interface Read {
+  scope: Scope;
+  files: SettingsFile[];
+  config: TomlTable;
 }
 
 /** The person's own folder of settings, and those of a project. */
@@ -55,6 +59,20 @@ function projectFolders(cwd: string): string[] {
   return [...new Set(steps.map((step) => join(step, ".codex")))]
     .filter((folder) => trees.own === trees.first || existsSync(join(trees.own, folder)))
     .map((folder) => join(trees.first, folder));
+}
+
+/** Whether the person has said, in their own config.toml, that a project is to be trusted. */
+function trusts(config: TomlTable | undefined, cwd: string): boolean {
+  const trees = workTrees(cwd);
+  return [cwd, trees?.cwd, trees?.own, trees?.first].some(
+    (folder) => folder !== undefined && at(config, "projects", folder, "trust_level") === "trusted",
+  );
+}
+
+/** Of a project that is not trusted, Codex reads nothing: it switches nothing off, and no fault in it matters. */
+function unread({ scope, files }: Read): Read {
+  const quiet = files.map(({ fault: _, ...file }) => ({ ...file, hooksOff: false }));
+  return { scope, files: quiet, config: {} };
 }
 
 // ---------------------------------------------------------------- hooks.json
@@ -156,10 +174,7 @@ export function hookStates(path: string): Record<string, Record<string, unknown>
 // ---------------------------------------------------------------- plugins
 
 /** This package, from whichever marketplace, where the strongest settings that speak of it enable it. */
-function pluginsIn(
-  read: readonly { scope: Scope; config: TomlTable }[],
-  { env }: Pick<Situation, "env">,
-): Plugin[] {
+function pluginsIn(read: readonly Read[], { env }: Pick<Situation, "env">): Plugin[] {
   const said = new Map<string, { enabled: boolean; scope: Scope }>();
   let areOn = true;
   for (const { scope, config } of read) {
@@ -171,8 +186,10 @@ function pluginsIn(
   return [...said].flatMap(([id, { enabled, scope }]) => {
     const market = id.slice(NAME.length + 1);
     const cache = join(clientFolder("codex", env), "plugins", "cache", market, NAME);
-    // One that is enabled and not installed does nothing. Of several, the last one was put there last.
-    const version = (attempt(() => readdirSync(cache)) ?? []).sort().at(-1);
+    // One that is enabled and not installed does nothing. Of several, the newest counts.
+    const version = (attempt(() => readdirSync(cache)) ?? [])
+      .sort((a, b) => (isAtLeast(a, b) ? 1 : -1))
+      .at(-1);
     if (!areOn || !enabled || version === undefined) return [];
     const path = join(cache, version);
     return [{ id, scope, path, hooksFile: hooksFileOf(path), version }];

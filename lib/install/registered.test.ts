@@ -368,6 +368,11 @@ describe("Codex reads hooks from", () => {
   });
 });
 
+/** A config.toml that trusts the project. */
+function trusting({ home }: Machine): string {
+  return `[projects.${JSON.stringify(join(home, "api"))}]\ntrust_level = "trusted"\n`;
+}
+
 describe("a settings file of Codex", () => {
   const hooks = (event: string, handler: object) => ({ hooks: { [event]: [{ hooks: [handler] }] } });
   const command = { type: "command", command: "true" };
@@ -437,12 +442,37 @@ describe("a settings file of Codex", () => {
   test("says whether it switches hooks off", () => {
     const machine = new Machine();
     machine.write("api/.codex/config.toml", "[features]\nhooks = false\n");
+    machine.write(".codex/config.toml", trusting(machine));
     const off = machine.codex().files.filter(({ hooksOff }) => hooksOff);
     assert.deepEqual(
       off.map(({ path }) => machine.short(path)),
       ["api/.codex/config.toml"],
     );
   });
+
+  const unread: [what: string, files: Record<string, string>][] = [
+    ["that switches hooks off", { "config.toml": "[features]\nhooks = false\n" }],
+    ["that is no TOML", { "config.toml": "a = = 1\n" }],
+    ["that is no JSON", { "hooks.json": "{" }],
+    ["that has an http hook", { "hooks.json": '{"hooks":{"Stop":[{"hooks":[{"type":"http"}]}]}}' }],
+  ];
+  for (const [what, files] of unread) {
+    test(`of a project ${what} counts only where the person trusts the project, as Codex has it`, () => {
+      const machine = new Machine();
+      machine.write("api/.git/HEAD", "ref: refs/heads/main\n");
+      for (const [name, text] of Object.entries(files)) machine.write(`api/.codex/${name}`, text);
+      mkdirSync(join(machine.home, "api/lib"));
+      const bad = () =>
+        machine.codex("api/lib").files.filter(({ fault, hooksOff }) => fault || hooksOff).length;
+      assert.equal(bad(), 0);
+      machine.write(".codex/config.toml", '[projects."/elsewhere"]\ntrust_level = "trusted"\n');
+      assert.equal(bad(), 0);
+      machine.write(".codex/config.toml", trusting(machine).replace('"trusted"', '"untrusted"'));
+      assert.equal(bad(), 0);
+      machine.write(".codex/config.toml", trusting(machine));
+      assert.equal(bad(), 1);
+    });
+  }
 });
 
 describe("the package as a plugin of Codex", () => {
@@ -456,7 +486,7 @@ describe("the package as a plugin of Codex", () => {
     machine.settings(`${CACHE}/hooks/hooks.json`, "true");
     machine.write(`${CACHE}/.codex-plugin/plugin.json`, { hooks: "./hooks/codex/hooks.json" });
     machine.write(`${CACHE}/dist/hooks/codex/stop.mjs`, bundle("hooks/codex/stop"));
-    machine.write(".codex/config.toml", stringify(user));
+    machine.write(".codex/config.toml", `${stringify(user)}\n${trusting(machine)}`);
     machine.write("api/.codex/config.toml", stringify(project));
     return machine;
   }

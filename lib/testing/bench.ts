@@ -185,8 +185,8 @@ export function said(stdout: string, stderr: string): Said {
 }
 
 /** Waits until something holds, with a bound that only a broken test reaches. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; !holds(); ) {
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await holds()); ) {
     assert.ok(Date.now() < end, `waited in vain: ${what}`);
     await sleep(10);
   }

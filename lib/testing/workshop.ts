@@ -126,7 +126,7 @@ export class Workshop {
     return JSON.parse(await this.script("list", "--all", "--json"));
   }
 
-  async sessions(): Promise<{ id: string; harness: string }[]> {
+  async sessions(): Promise<{ id: string; harness: string; state: string }[]> {
     return JSON.parse(await this.script("sessions", "--json"));
   }
 
