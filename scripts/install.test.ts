@@ -19,6 +19,7 @@ import { delimiter, dirname, join } from "node:path";
 import { before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { writeBundles } from "../lib/bundle.ts";
+import { CLIENTS } from "../lib/client.ts";
 import { ROOT, type Run, run, runFile, tempDirectory } from "../lib/testing/process.ts";
 
 const BUNDLES = tempDirectory("bundles");
@@ -30,7 +31,8 @@ const COMMAND = ".local/bin/signals";
 const EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd"];
 const CODEX_HOOKS = ".codex/hooks.json";
 const CODEX_CONFIG = ".codex/config.toml";
-const CODEX_EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"];
+const CODEX_POINTS = CLIENTS.codex.points;
+const CODEX_EVENTS = CODEX_POINTS.map(({ event }) => event);
 
 /** A person's home directory, with Claude Code of some version on PATH, or none, and a project in it. */
 class Machine {
@@ -553,6 +555,33 @@ describe("installing again", { concurrency: 4 }, () => {
     }
   });
 
+  test("with --dir changes the commands where they stand, and nothing else", async () => {
+    const machine = Machine.withCodex();
+    await machine.install("--harness", "codex");
+    const { hooks } = JSON.parse(machine.read(CODEX_HOOKS) ?? "");
+    hooks.Stop[0].hooks[0].timeout = 60;
+    hooks.Stop.push({ hooks: [{ type: "command", command: "true" }] });
+    machine.write(CODEX_HOOKS, { hooks });
+    const before = machine.read(CODEX_HOOKS);
+    await machine.install("--dir", "box");
+    const said = ` --dir '${machine.project}/box'`;
+    assert.equal(machine.read(CODEX_HOOKS)?.split(said).length, CODEX_EVENTS.length + 1);
+    assert.equal(machine.read(CODEX_HOOKS)?.replaceAll(said, ""), before);
+  });
+
+  test("with --dir leaves one of two entries for the same hook", async () => {
+    const machine = Machine.withCodex();
+    await machine.install("--harness", "codex");
+    const { hooks } = JSON.parse(machine.read(CODEX_HOOKS) ?? "");
+    for (const inbox of ["a", "b"]) {
+      const command = machine.launch(`hooks/codex/stop --dir /${inbox}`);
+      hooks.Stop.push({ hooks: [{ type: "command", command }] });
+    }
+    machine.write(CODEX_HOOKS, { hooks });
+    await machine.install("--dir", "/b");
+    assert.deepEqual(machine.commands(CODEX_HOOKS)["Stop"], [machine.launch("hooks/codex/stop --dir /b")]);
+  });
+
   test("without --dir stays with the inbox that it was told of, at events that are new to it too", async () => {
     const machine = new Machine("2.0.1");
     await machine.install("--dir", "an inbox");
@@ -980,7 +1009,7 @@ describe("Codex beside Claude Code", { concurrency: 4 }, () => {
     ["an empty file", ""],
     [
       "hooks of one's own",
-      `{\n\t"description": "mine",\n\t"hooks": { "Stop": [ {"hooks":[${OWN}]} ], "Interrupt": [] }\n}\n`,
+      `{\n\t"description": "mine",\n\t"hooks": { "Stop": [ {"hooks":[${OWN}]} ], "PreCompact": [] }\n}\n`,
     ],
   ];
   for (const [what, text] of files) {
@@ -991,14 +1020,12 @@ describe("Codex beside Claude Code", { concurrency: 4 }, () => {
       const installed = await machine.install();
       assert.match(
         installed.stdout,
-        /^installed: Claude Code runs 5 hooks of ambient-signals, in open sessions too; Codex runs 5 hooks of ambient-signals, as far as you trust them$/m,
+        /^installed: Claude Code runs 5 hooks of ambient-signals, in open sessions too; Codex runs 6 hooks of ambient-signals, as far as you trust them$/m,
       );
       const { hooks } = JSON.parse(machine.read(CODEX_HOOKS) ?? "");
       const own = text?.includes("true") ? [{ hooks: [JSON.parse(OWN)] }] : [];
-      for (const event of CODEX_EVENTS) {
-        const hook = event.replace(/(?!^)[A-Z]/g, "-$&").toLowerCase();
+      for (const { event, hook, timeout } of CODEX_POINTS) {
         const command = machine.launch(`hooks/codex/${hook}`);
-        const timeout = event === "SessionEnd" ? 3 : 10;
         const ours = { hooks: [{ type: "command", command, timeout, statusMessage: "Ambient signals" }] };
         assert.deepEqual(hooks[event], [...(event === "Stop" ? own : []), ours]);
       }
@@ -1006,13 +1033,13 @@ describe("Codex beside Claude Code", { concurrency: 4 }, () => {
       const again = await machine.install();
       assert.match(
         again.stdout,
-        /^nothing to do: Claude Code runs 5 hooks of ambient-signals already; Codex runs 5 hooks of ambient-signals, as far as you trust them$/m,
+        /^nothing to do: Claude Code runs 5 hooks of ambient-signals already; Codex runs 6 hooks of ambient-signals, as far as you trust them$/m,
       );
       assert.deepEqual(machine.files(), after);
       const gone = await machine.uninstall();
       assert.match(
         gone.stdout,
-        /^uninstalled: 5 hooks are out of the settings of Claude Code, 5 hooks are out of the settings of Codex$/m,
+        /^uninstalled: 5 hooks are out of the settings of Claude Code, 6 hooks are out of the settings of Codex$/m,
       );
       assert.deepEqual(machine.files(), start);
     });
@@ -1078,7 +1105,7 @@ describe("Codex beside Claude Code", { concurrency: 4 }, () => {
       await machine.install();
       const ends = (path: string, end: string) => {
         const all = Object.values(machine.commands(path)).flat();
-        assert.equal(all.length, 5);
+        assert.equal(all.length, path === SETTINGS ? EVENTS.length : CODEX_EVENTS.length);
         for (const command of all)
           assert.match(command, /^'[^']*\/launch' hooks\/[\w-]+\/[\w-]+( --dir '.*')?$/);
         for (const command of all)
@@ -1138,7 +1165,11 @@ describe("Codex beside Claude Code", { concurrency: 4 }, () => {
     const file = machine.at("api/.codex/hooks.json");
     const back = `cd '${machine.project}' && signals uninstall --scope project --harness codex`;
     const notes = stderr.split("\n").filter((line) => line.startsWith(`note: ${file} `));
-    assert.deepEqual([notes.length, notes[0]?.match(/\(line \d+\)/g)?.length], [1, 5], stderr);
+    assert.deepEqual(
+      [notes.length, notes[0]?.match(/\(line \d+\)/g)?.length],
+      [1, CODEX_EVENTS.length],
+      stderr,
+    );
     assert.ok(notes[0]?.endsWith(` as well; run: ${back}`), stderr);
     assert.doesNotMatch(stderr, /claude-code/);
   });
@@ -1308,13 +1339,23 @@ describe("that Codex trusts hooks", { concurrency: 4 }, () => {
     });
   }
 
+  test("is not refused for what a project's settings say, when it is for the person's own", async () => {
+    const machine = Machine.withCodex();
+    machine.write(CODEX_CONFIG, `[projects.${JSON.stringify(machine.project)}]\ntrust_level = "trusted"\n`);
+    machine.write("api/.codex/config.toml", "[features]\nhooks = false\n");
+    const { stderr } = await machine.run("install", ["--yes", FLAG]);
+    assert.match(stderr, /the hooks are installed, and Codex was not told to trust them: .*refused/);
+  });
+
   test("is shown before it is asked for, and not done by a dry run or a no", async () => {
     const machine = Machine.withCodex();
     const shown = await machine.run("install", ["--dry-run", FLAG]);
     const line = `also let Codex trust these hooks, in ${machine.at(CODEX_CONFIG)}`;
     assert.ok(shown.stdout.split("\n").includes(line), shown.stdout);
     const json = await machine.run("install", ["--dry-run", "--json", FLAG]);
-    assert.deepEqual(JSON.parse(json.stdout).trust, [{ config: machine.at(CODEX_CONFIG), hooks: 5 }]);
+    assert.deepEqual(JSON.parse(json.stdout).trust, [
+      { config: machine.at(CODEX_CONFIG), hooks: CODEX_EVENTS.length },
+    ]);
     const { stderr } = await machine.run("install", [FLAG], "n\n");
     assert.match(stderr, /^Write this, and let Codex trust its hooks\? \[y\/N\] $/m);
     assert.deepEqual(machine.files(), {});
@@ -1371,6 +1412,29 @@ describe("that Codex trusts hooks", { concurrency: 4 }, () => {
     });
   }
 
+  test("by the person's own word stays when nothing is left in the file, which is said", async () => {
+    const says = (hooks: number) =>
+      `keeps the trust that you gave ${hooks} hooks by hand; it does no harm, and holds again if you install again\n`;
+    const byHand = (place: string) => `[hooks.state."KEY${place}"]\ntrusted_hash = "sha256:2"\n`;
+    const config = (machine: Machine) =>
+      `${byHand("")}${byHand("0")}`.replaceAll("KEY", `${machine.at(CODEX_HOOKS)}:stop:0:`);
+    const machine = Machine.withCodex();
+    await machine.install("--harness", "codex");
+    const other = '[hooks.state."/other/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:2"\n';
+    const file = machine.write(CODEX_CONFIG, config(machine) + other);
+    const { stderr } = await machine.uninstall();
+    assert.equal(stderr, `note: ${file} ${says(2)}`);
+
+    const beside = Machine.withCodex();
+    beside.write(CODEX_HOOKS, { hooks: { Stop: [{ hooks: [{ type: "command", command: "true" }] }] } });
+    beside.write(CODEX_CONFIG, config(beside));
+    await beside.install("--harness", "codex");
+    assert.equal((await beside.uninstall()).stderr, "", "there is one of theirs that it may be about");
+
+    const { machine: ours } = await trusting(TRUSTED);
+    assert.doesNotMatch((await ours.uninstall()).stderr, /by hand/);
+  });
+
   test("is kept on record, with all else, while config.toml cannot be read", async () => {
     const { machine } = await trusting("a = = 1\n");
     const before = machine.files();
@@ -1393,7 +1457,7 @@ describe("that Codex trusts hooks", { concurrency: 4 }, () => {
       const { machine } = await trusting(config);
       const before = machine.read(CODEX_CONFIG);
       const { stderr } = await machine.uninstall();
-      assert.equal(stderr, "", "Codex is not even asked");
+      assert.doesNotMatch(stderr, /refused/, "Codex is not even asked");
       assert.deepEqual(machine.files(), before === undefined ? {} : { [CODEX_CONFIG]: before });
     });
   }

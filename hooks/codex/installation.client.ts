@@ -294,7 +294,9 @@ describe("that Codex trusts the hooks", PARALLEL, () => {
   test("is taken back in the folder where it was given, whatever a project says and another environment names", async () => {
     const shop = new Workshop();
     const folder = join(shop.home, "other");
-    const config = trustProject(shop, folder);
+    const another = `\n[hooks.state."${folder}/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:another"\n`;
+    const config = trustProject(shop, folder) + another;
+    writeFileSync(join(folder, "config.toml"), config);
     mkdirSync(join(shop.project, ".codex"));
     writeFileSync(join(shop.project, ".codex", "config.toml"), "[features]\nhooks = false\n");
     const env = { ...(await codexShell(shop.home)), CODEX_HOME: folder };

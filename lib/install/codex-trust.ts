@@ -1,5 +1,6 @@
 import { chmodSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { parse } from "smol-toml";
 import * as z from "zod/mini";
 import { type CodexHook, listHooks, withAppServer } from "../codex-app-server.ts";
 import { SignalsError } from "../errors.ts";
@@ -7,10 +8,10 @@ import { changeSettings, makeChange, requireWritable } from "./change.ts";
 import { hookStates } from "./codex-settings.ts";
 import { hashOf, manifestText, readManifest, type TrustRecord } from "./manifest.ts";
 import { clientFolder, installationOf, realPath, type Situation, sameFile } from "./paths.ts";
-import { hookOf } from "./registered.ts";
+import { hookOf, inboxIn } from "./registered.ts";
 import { readSettings } from "./settings-file.ts";
 import { isAsWritten } from "./settings-plan.ts";
-import type { Target } from "./targets.ts";
+import type { InboxOfEntries, Target } from "./targets.ts";
 
 /** What is asked of Codex itself, beside the changes of files: to trust hooks, or to trust them no more. */
 export interface Trust {
@@ -27,6 +28,8 @@ export interface Trust {
 export interface Trusted {
   /** How many hooks it newly trusts, or no longer. */
   hooks: number;
+  /** How many of ours in the file it runs then; not said of hooks that go. */
+  running?: number;
   notes: string[];
 }
 
@@ -38,7 +41,7 @@ const WRITTEN = z.object({ filePath: z.string() });
  * Lets Codex trust the hooks of ours in a settings file, and no other, once they are there. Throws `SignalsError` when
  * its own settings cannot be written.
  */
-export function planTrust(target: Target, hooks: number, situation: Situation): Trust {
+export function planTrust(target: Target, hooks: number, inbox: InboxOfEntries, situation: Situation): Trust {
   const config = join(clientFolder("codex", situation.env), "config.toml");
   requireWritable({ path: config }, "leave out --trust-codex-hooks");
   return {
@@ -47,7 +50,7 @@ export function planTrust(target: Target, hooks: number, situation: Situation): 
     hooks,
     run: async () => {
       try {
-        return await trust(target, config, situation);
+        return await trust(target, config, inbox, situation);
       } catch (error) {
         if (!(error instanceof SignalsError)) throw error;
         const text = `trust: the hooks are installed, and Codex was not told to trust them: ${error.message}`;
@@ -58,17 +61,22 @@ export function planTrust(target: Target, hooks: number, situation: Situation): 
 }
 
 /** Throws `SignalsError` when Codex refuses, or does not find them, or does not trust them after all. */
-function trust({ path, scope }: Target, config: string, situation: Situation): Promise<Trusted> {
+function trust(
+  { path, scope }: Target,
+  config: string,
+  { all, first }: InboxOfEntries,
+  situation: Situation,
+): Promise<Trusted> {
+  // What a project has comes with it, from whoever wrote it, so there the inbox has to be the person's own choice.
+  const inboxOf = (command: string) => (scope === "project" ? (all ?? first) : inboxIn(command, situation));
+  const isOurs = ({ command = "" }: CodexHook) => isAsWritten("codex", command, inboxOf(command), situation);
   return withAppServer(situation, async (ask) => {
     const list = async () => {
-      const { hooks, warnings } = await listHooks(ask, situation.cwd);
-      const there = hooks.filter(
-        ({ pluginId, sourcePath }) => pluginId === null && sameFile(sourcePath, path),
-      );
-      return { there, ours: there.filter(isOurs), warnings };
+      // In its own folder, no settings of a project have a say in what the person's own file is.
+      const { hooks, warnings } = await listHooks(ask, scope === "user" ? dirname(path) : situation.cwd);
+      return { there: hooks.filter(({ sourcePath }) => sameFile(sourcePath, path)), warnings };
     };
-    const isOurs = ({ command = "" }: CodexHook) => isAsWritten("codex", command, situation);
-    const { there, ours, warnings } = await list();
+    let { there, warnings } = await list();
     if (there.length === 0) {
       const why = warnings.find((warning) => [path, realPath(path)].some((known) => warning.includes(known)));
       const mend =
@@ -77,7 +85,7 @@ function trust({ path, scope }: Target, config: string, situation: Situation): P
           : "see whether it has them switched off: codex features list";
       throw new SignalsError(`${path}: Codex finds no hook there${why ? ` (${why})` : ""}; ${mend}`);
     }
-    const wanted = ours.filter((hook) => !isTrusted(hook));
+    const wanted = there.filter((hook) => isOurs(hook) && !isTrusted(hook));
     if (wanted.length > 0) {
       // First: what is not known to be ours could not be taken back.
       keepRecord(wanted, path, config, situation);
@@ -86,13 +94,22 @@ function trust({ path, scope }: Target, config: string, situation: Situation): P
       );
       const edit = { keyPath: "hooks.state", mergeStrategy: "upsert", value };
       await ask("config/batchWrite", { edits: [edit] }, WRITTEN);
-      const left = (await list()).ours.filter((hook) => !isTrusted(hook));
+      ({ there } = await list());
+      const left = there.filter((hook) => isOurs(hook) && !isTrusted(hook));
       if (left.length > 0) {
         const which = left.map(({ eventName }) => eventName).join(", ");
         throw new SignalsError(`${config}: it still does not trust ${which}; type /hooks there`);
       }
     }
-    return { hooks: wanted.length, notes: notesOn(there, isOurs, situation) };
+    const installed = there.filter(
+      ({ eventName: event, command = "" }) =>
+        hookOf({ event, command, args: undefined, line: 1 }, situation)?.kind === "installed",
+    );
+    return {
+      hooks: wanted.length,
+      running: installed.filter((hook) => isTrusted(hook) && hook.enabled).length,
+      notes: installed.flatMap((hook) => noteOn(hook, isOurs(hook), situation)),
+    };
   });
 }
 
@@ -100,24 +117,17 @@ function isTrusted({ trustStatus }: CodexHook): boolean {
   return trustStatus === "trusted" || trustStatus === "managed";
 }
 
-/** Of the hooks in our file, those that go on not to run. */
-function notesOn(
-  hooks: readonly CodexHook[],
-  isOurs: (hook: CodexHook) => boolean,
-  situation: Situation,
-): string[] {
-  return hooks.flatMap((hook) => {
-    const { eventName, command = "", enabled } = hook;
-    const handler = { event: eventName, command, args: undefined, line: 1 };
-    const isChanged = !isOurs(hook) && hookOf(handler, situation)?.kind === "installed";
-    if (isChanged && !isTrusted(hook))
-      return [
-        `${eventName} is for you to trust, since the command was changed (${command}); type /hooks in codex`,
-      ];
-    return isOurs(hook) && !enabled
-      ? [`${eventName} is switched off in Codex; /hooks there switches it on`]
-      : [];
-  });
+/** That a hook in our file goes on not to run. */
+function noteOn(hook: CodexHook, isOurs: boolean, situation: Situation): string[] {
+  const { eventName, command = "", enabled } = hook;
+  if (!isOurs && !isTrusted(hook)) {
+    return [
+      isAsWritten("codex", command, inboxIn(command, situation), situation)
+        ? `${eventName} is for you to trust, since its command names another inbox (${command}); --dir DIR makes it yours`
+        : `${eventName} is for you to trust, since the command was changed (${command}); type /hooks in codex`,
+    ];
+  }
+  return enabled ? [] : [`${eventName} is switched off in Codex; /hooks there switches it on`];
 }
 
 /** Notes in the manifest what is about to be trusted, and what there was before. */
@@ -145,7 +155,13 @@ function keepRecord(hooks: readonly CodexHook[], settings: string, config: strin
 
 function stateOf(config: string, states: boolean): TrustRecord["before"] {
   const text = readSettings(config);
-  return text === undefined ? null : { hash: hashOf(text), mode: statSync(config).mode & 0o7777, states };
+  if (text === undefined) return null;
+  return { hash: hashOf(text), says: sayingOf(text), mode: statSync(config).mode & 0o7777, states };
+}
+
+/** Tells what a config.toml says, in whichever form. */
+export function sayingOf(text: string): string {
+  return hashOf(JSON.stringify(parse(text)));
 }
 
 // ---------------------------------------------------------------- to trust no more
@@ -164,8 +180,8 @@ export function planUntrust(
     run: async () => {
       try {
         const hooks = await untrust(config, record, keys, situation);
-        if (keys.length === Object.keys(record.hooks).length) restoreForm(config, record.before);
-        return { hooks, notes: [] };
+        const isLast = keys.length === Object.keys(record.hooks).length;
+        return { hooks, notes: isLast ? restoreForm(config, record.before) : [] };
       } catch (error) {
         if (!(error instanceof SignalsError)) throw error;
         // It does no harm, and is no reason to keep the rest.
@@ -187,43 +203,54 @@ async function untrust(
   keys: readonly string[],
   { cwd, env }: Situation,
 ): Promise<number> {
-  const states = hookStates(config) ?? {};
+  const states = hookStates(config);
+  if (states === undefined) return 0;
   const held = keys.filter((key) => states[key]?.["trusted_hash"] === hooks[key]?.hash);
-  if (held.length === 0) return 0;
+  const whole = held.filter(
+    (key) => hooks[key]?.was === undefined && Object.keys(states[key] ?? {}).length === 1,
+  );
+  // At once: broken off in between, an empty table of all would stay.
+  const all = !before?.states && Object.keys(states).every((key) => whole.includes(key));
+  if (held.length === 0 && !all) return 0;
   const edits = held.map((key) => {
-    const { was = null } = hooks[key] ?? {};
     const keyPath = `hooks.state.${JSON.stringify(key)}`;
-    const alone = was === null && Object.keys(states[key] ?? {}).length === 1;
-    return { keyPath: alone ? keyPath : `${keyPath}.trusted_hash`, mergeStrategy: "replace", value: was };
+    return {
+      keyPath: whole.includes(key) ? keyPath : `${keyPath}.trusted_hash`,
+      mergeStrategy: "replace",
+      value: hooks[key]?.was ?? null,
+    };
   });
-  await withAppServer({ cwd, env: { ...env, CODEX_HOME: dirname(config) } }, async (ask) => {
-    await ask("config/batchWrite", { edits }, WRITTEN);
-    const isEmpty = Object.keys(hookStates(config) ?? {}).length === 0;
-    if (before?.states || !isEmpty) return;
-    const table = { keyPath: "hooks.state", mergeStrategy: "replace", value: null };
-    await ask("config/batchWrite", { edits: [table] }, WRITTEN);
-  });
+  const table = { keyPath: "hooks.state", mergeStrategy: "replace", value: null };
+  await withAppServer({ cwd, env: { ...env, CODEX_HOME: dirname(config) } }, (ask) =>
+    ask("config/batchWrite", { edits: all ? [table] : edits }, WRITTEN),
+  );
   return held.length;
 }
+
+/** What Codex puts over the tables of hooks, as it stands to the lines around. */
+const HEADERS = ["[hooks.state]\n", "[hooks.state]\n\n", "\n[hooks.state]\n"];
 
 /**
  * Puts back the very bytes that a config.toml had before, where what Codex made of it says the same: it ends the last
  * line, puts a header over the tables of hooks, and gives up a byte order mark, other line ends and the file's mode.
+ * Returns a note when it made more of it.
  */
-function restoreForm(config: string, before: TrustRecord["before"]): void {
+function restoreForm(config: string, before: TrustRecord["before"]): string[] {
   const text = readSettings(config);
-  if (text === undefined) return;
+  if (text === undefined) return [];
   if (before === null) {
     if (text.trim() === "") rmSync(realPath(config));
-    return;
+    return [];
   }
   const forms = [text]
-    .flatMap((form) => [form, form.replace(/^\[hooks\.state\]\n/m, "")])
+    .flatMap((form) => [form, ...HEADERS.map((header) => form.replace(header, ""))])
     .flatMap((form) => [form, form.replace(/\n$/, "")])
     .flatMap((form) => [form, form.replaceAll("\n", "\r\n")])
     .flatMap((form) => [form, `\ufeff${form}`]);
   const form = forms.find((form) => hashOf(form) === before.hash);
-  if (form === undefined) return;
-  if (form !== text) changeSettings({ path: config, was: text, text: form, mode: before.mode });
+  if (form === undefined && sayingOf(text) !== before.says) return [];
+  if (form !== undefined && form !== text)
+    changeSettings({ path: config, was: text, text: form, mode: before.mode });
   chmodSync(config, before.mode);
+  return form === undefined ? [`${config} says the same as before, in Codex's own form`] : [];
 }

@@ -47,7 +47,7 @@ export async function planInstall(request: Request, situation: Situation): Promi
     const record = recordOf(earlier, target.path);
     const inbox = inboxFor(target, request, situation);
     const plan = planEntries(target, points, inbox, record?.before, situation);
-    return { target, files, hooks, record, events: points.map(({ event }) => event), ...plan };
+    return { target, inbox, files, hooks, record, events: points.map(({ event }) => event), ...plan };
   });
 
   const contents = await contentsOf(folder, launcher);
@@ -98,7 +98,11 @@ export async function planInstall(request: Request, situation: Situation): Promi
     clients: parts.map(({ target: { harness, scope }, events }) => ({ harness, scope, events })),
     trust: {
       first: [],
-      last: request.trust && codex ? [planTrust(codex.target, CLIENTS.codex.points.length, situation)] : [],
+      last: parts.flatMap(({ target, inbox, wanted }) =>
+        request.trust && target.harness === "codex"
+          ? [planTrust(target, wanted.length, inbox, situation)]
+          : [],
+      ),
     },
     question: request.trust ? "Write this, and let Codex trust its hooks?" : "Write this?",
     notes: [
@@ -141,8 +145,8 @@ function requireTrustable(
   const { target, files } = found;
   const config = join(clientFolder("codex", env), "config.toml");
   for (const { path, fault, hooksOff } of files) {
-    if (fault && (sameFile(path, target.path) || sameFile(path, config)))
-      throw new SignalsError(`${flag}: ${path}: ${fault}; mend that first`);
+    if (![target.path, config].some((known) => sameFile(path, known))) continue;
+    if (fault) throw new SignalsError(`${flag}: ${path}: ${fault}; mend that first`);
     if (hooksOff) throw new SignalsError(`${flag}: ${path}: ${HOOKS_OFF[target.harness]}; do that first`);
   }
 }

@@ -39,8 +39,17 @@ const MANIFEST = z.object({
     z.record(
       z.string(),
       z.object({
-        /** What the file was: null for none, else its text as SHA-256, its mode, and whether it spoke of any hook. */
-        before: z.nullable(z.object({ hash: z.string(), mode: z.number(), states: z.boolean() })),
+        /** What the file was; null for none. */
+        before: z.nullable(
+          z.object({
+            /** The SHA-256 of its text, and of what it said, in whichever form. */
+            hash: z.string(),
+            says: z.string(),
+            mode: z.number(),
+            /** Whether it spoke of any hook. */
+            states: z.boolean(),
+          }),
+        ),
         /** By the key of the hook. */
         hooks: z.record(
           z.string(),

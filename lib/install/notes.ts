@@ -121,7 +121,9 @@ export function installedLines({ clients, settings, trust }: Plan, { what, trust
   if (what !== "done" && what !== "nothing") return [];
   const asked = trust.last.length > 0;
   const runs = clients.map(({ harness, events }) => {
-    const hooks = `${CLIENTS[harness].name} runs ${events.length} hooks of ambient-signals`;
+    const [{ running = events.length } = {}] = harness === "codex" ? trusted : [];
+    const count = running < events.length ? `${running} of ${events.length}` : running;
+    const hooks = `${CLIENTS[harness].name} runs ${count} hooks of ambient-signals`;
     if (harness === "codex") return `${hooks}, ${asked ? "in new sessions" : "as far as you trust them"}`;
     return `${hooks}${what === "done" ? ", in open sessions too" : " already"}`;
   });

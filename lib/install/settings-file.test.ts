@@ -8,6 +8,7 @@ import { tempDirectory } from "../testing/temp.ts";
 import {
   addEntries,
   type Before,
+  changeCommands,
   type Handler,
   handlersOf,
   parseSettings,
@@ -211,6 +212,38 @@ describe("for any settings, however they are written,", () => {
         assert.deepEqual(JSON.parse(removed?.trim() || "{}"), original);
       }),
       { numRuns: 200 },
+    );
+  });
+});
+
+describe("changing commands", () => {
+  test("leaves every other byte, however the file is written", () => {
+    fc.assert(
+      fc.property(anyFile, (text) => {
+        const there = addEntries(text, ENTRIES).text;
+        const to = (from: string, command: string) => (handler: Handler) =>
+          handler.command.startsWith(from) ? `${command}${handler.command.slice(from.length)}` : undefined;
+        const changed = changeCommands(there, to(OURS, '"other" \\ ')) ?? "";
+        assert.equal(changed.split('\\"other\\" \\\\ ').length, ENTRIES.length + 1);
+        assert.equal(changeCommands(changed, to('"other" \\ ', OURS)), there);
+        assert.equal(
+          changeCommands(there, () => undefined),
+          there,
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("takes the last of two keys, as the client does", () => {
+    const text = '{"hooks":{"Stop":[{"hooks":[{"command":"a","type":"command","command":"b"}]}]}}';
+    assert.equal(
+      changeCommands(text, ({ command }) => `${command}2`),
+      text.replace('"b"', '"b2"'),
+    );
+    assert.equal(
+      changeCommands(undefined, () => "a"),
+      undefined,
     );
   });
 });

@@ -223,6 +223,26 @@ export function addEntries(
   return { text: edited, before };
 }
 
+/** Gives handlers the commands that `changed` names for them; every other byte stays, and so all places. */
+export function changeCommands(
+  text: string | undefined,
+  changed: (handler: Handler) => string | undefined,
+): string | undefined {
+  if (text === undefined) return undefined;
+  const edits = [...placesOf(parseSettings(text).root)].flatMap(({ handler, handlers, index }) => {
+    const command = valueAt(handlers.elements[index]?.value, "command");
+    const now = changed(handler);
+    return command && now !== undefined ? [{ range: rangeOf(command), now }] : [];
+  });
+  // From the end, so that what is still to be changed stays where it was found.
+  edits.sort((a, b) => b.range[0] - a.range[0]);
+  return edits.reduce(
+    (edited, { range: [start, end], now }) =>
+      edited.slice(0, start) + JSON.stringify(now) + edited.slice(end),
+    text,
+  );
+}
+
 /**
  * Takes out the handlers that `isOurs` picks: a group with no other goes whole. What becomes empty is put back as it
  * was `before`, and stays empty where others had been in it. When nothing is known of before, an event and `hooks`

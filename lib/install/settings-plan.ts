@@ -7,6 +7,7 @@ import { hookOf, inboxIn } from "./registered.ts";
 import {
   addEntries,
   type Before,
+  changeCommands,
   type Entry,
   type Handler,
   handlersOf,
@@ -14,7 +15,7 @@ import {
   readSettings,
   removeHandlers,
 } from "./settings-file.ts";
-import type { Inbox, Target } from "./targets.ts";
+import type { InboxOfEntries, Target } from "./targets.ts";
 
 /** An entry that is to be there. */
 export interface Wanted extends Entry {
@@ -40,23 +41,27 @@ function commandOf(launcher: string, entry: string, dir: string | undefined): st
   return `${shellWord(launcher)} ${entry}${dir === undefined ? "" : ` --dir ${shellWord(dir)}`}`;
 }
 
-/** Whether a command of a client is one that is written here, and holds nothing that anybody else has put in. */
-export function isAsWritten(harness: Harness, command: string, situation: Situation): boolean {
-  const { launcher } = installationOf(situation.env);
-  const dir = inboxIn(command, situation);
+/** Whether a command of a client is one that is written here for an inbox, and nobody has put anything else in. */
+export function isAsWritten(
+  harness: Harness,
+  command: string,
+  dir: string | undefined,
+  { env }: Situation,
+): boolean {
+  const { launcher } = installationOf(env);
   return wantedEntries(harness, CLIENTS[harness].points, launcher, dir).some(
     (entry) => entry.command === command,
   );
 }
 
 /**
- * The settings with an entry for each point. Entries of ours that are there stay as a person left them, and new ones
- * are for the same inbox.
+ * The settings with an entry for each point. Entries of ours that are there stay as a person left them, but for an
+ * inbox that is to be that of all, and new ones are for the same inbox.
  */
 export function planEntries(
   { harness, path }: Target,
   points: readonly HookPoint[],
-  inbox: Inbox,
+  inbox: InboxOfEntries,
   known: Before | undefined,
   situation: Situation,
 ): { settings: Change[]; before: Before; wanted: Wanted[] } {
@@ -67,22 +72,24 @@ export function planEntries(
     const [theirs] = ours.flatMap(({ command }) => inboxIn(command, situation) ?? []);
     const dir = inbox.all ?? (ours.length > 0 ? theirs : inbox.first);
     const wanted = wantedEntries(harness, points, launcher, dir);
+    const isFor = ({ event, entry }: Wanted, handler: Handler) =>
+      event === handler.event && entry === hookOf(handler, situation)?.entry;
     /** The entry that a handler of ours is already. */
     const entryOf = (handler: Handler) =>
       wanted.find(
-        ({ event, entry, command }) =>
-          event === handler.event &&
-          entry === hookOf(handler, situation)?.entry &&
-          (inbox.all === undefined || command === handler.command),
+        (entry) => isFor(entry, handler) && (inbox.all === undefined || entry.command === handler.command),
       );
     const there = ours.map(entryOf);
-    const left = removeHandlers(was, (handler) => isOurs(handler) && !entryOf(handler), known);
+    const missing = wanted.filter((entry) => !there.includes(entry));
+    // Where it stands: Codex trusts a hook, also one of others behind ours, only in its place.
+    const changed = changeCommands(was, (handler) => {
+      const place = missing.findIndex((entry) => isFor(entry, handler));
+      if (place < 0 || !isOurs(handler) || handler.args) return undefined;
+      return missing.splice(place, 1)[0]?.command;
+    });
+    const left = removeHandlers(changed, (handler) => isOurs(handler) && !entryOf(handler), known);
     // What is known of a file that holds nothing of ours any more is of another time.
-    const { text, before } = addEntries(
-      left.text,
-      wanted.filter((entry) => !there.includes(entry)),
-      ours.length > 0 ? left.before : {},
-    );
+    const { text, before } = addEntries(left.text, missing, ours.length > 0 ? left.before : {});
     return { settings: settingsChange(path, was, text), before, wanted };
   });
 }

@@ -55,11 +55,9 @@ function targetOf(harness: Harness, scope: Scope, situation: Situation): Target 
   return { harness, scope, path };
 }
 
-/** The inbox that entries are for; undefined leaves that to their environment. */
-export interface Inbox {
-  /** Of all, also of those that are there. An absolute path. */
+/** An absolute path each; undefined leaves the inbox to the environment of the hooks. */
+export interface InboxOfEntries {
   all: string | undefined;
-  /** Of new ones where there are none yet. */
   first: string | undefined;
 }
 
@@ -67,7 +65,7 @@ export interface Inbox {
  * The inbox of a client's hooks. Codex may run them in the environment of another shell, so there any but the usual one
  * stands in the command.
  */
-export function inboxFor({ harness }: Target, { dir }: Request, { cwd, env }: Situation): Inbox {
+export function inboxFor({ harness }: Target, { dir }: Request, { cwd, env }: Situation): InboxOfEntries {
   const named = harness === "codex" && env["HARN_EXT_SIGNALS_DIR"] ? inboxDirectory() : undefined;
   const isUsual = named === undefined || sameFile(named, join(homeOf(env), ".harn", "signals"));
   return {

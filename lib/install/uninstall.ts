@@ -1,12 +1,21 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { CLIENTS, HARNESSES } from "../client.ts";
+import { attempt } from "../errors.ts";
 import { shellWord } from "../text.ts";
 import { hookStates } from "./codex-settings.ts";
 import { planUntrust, stays, type Trust } from "./codex-trust.ts";
 import { commandPath, fileChange, isOurCommand, leftovers, removal } from "./files.ts";
 import { type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
-import { installationOf, type Scope, type Situation, sameFile, settingsPath } from "./paths.ts";
+import {
+  clientFolder,
+  installationOf,
+  realPath,
+  type Scope,
+  type Situation,
+  sameFile,
+  settingsPath,
+} from "./paths.ts";
 import type { Outcome, Plan, Request } from "./plan.ts";
 import { onPath } from "./presence.ts";
 import { registeredHooks } from "./registered.ts";
@@ -38,9 +47,15 @@ export function planUninstall({ scope, harness }: Request, situation: Situation)
     return reading(path, (was) => {
       const ours = handlersIn(was).filter(isOurs);
       const { text } = removeHandlers(was, isOurs, record?.before);
-      const moved = harness === "codex" && ours.length > 0 ? movedNotes(path, handlersIn(was), isOurs) : [];
+      const asked = harness === "codex" && ours.length > 0;
+      const notes = asked
+        ? [
+            ...movedNotes(path, handlersIn(was), isOurs),
+            ...(handlersIn(text).length === 0 ? ownTrust(path, manifest, situation) : []),
+          ]
+        : [];
       const events = ours.map(({ event }) => event);
-      return { harness, events, moved, change: settingsChange(path, was, text, record?.folder) };
+      return { harness, events, notes, change: settingsChange(path, was, text, record?.folder) };
     });
   });
   const others = known.filter(({ path }) => !isAmong(targets, path) && holds(path, isOurs));
@@ -71,7 +86,7 @@ export function planUninstall({ scope, harness }: Request, situation: Situation)
           `${path} still has entries, so the files stay; without --scope or --harness all of it goes`,
       ),
       ...trust.notes,
-      ...removed.flatMap(({ moved }) => moved),
+      ...removed.flatMap(({ notes }) => notes),
       ...registered
         .filter(({ kind }) => kind === "copy" || kind === "launcher")
         .map(({ file, line, hook, command }) => `${file}:${line}: goes on to run ${hook} (${command})`),
@@ -138,6 +153,24 @@ function movedNotes(
   return moved.map(
     ({ event, line }) => `${path}:${line}: moves up, so Codex may ask once more to trust it (${event})`,
   );
+}
+
+/** What Codex keeps of a settings file by the person's own word, once no hook is in it. */
+function ownTrust(path: string, manifest: Manifest | undefined, { env }: Situation): string[] {
+  const config = join(clientFolder("codex", env), "config.toml");
+  const ours = manifest?.trust?.[config]?.hooks ?? {};
+  const states = Object.entries(attempt(() => hookStates(config)) ?? {});
+  const own = states.filter(
+    ([key, { trusted_hash: hash }]) =>
+      [path, realPath(path)].some((known) => key.startsWith(`${known}:`)) &&
+      hash !== undefined &&
+      hash !== ours[key]?.hash,
+  );
+  return own.length === 0
+    ? []
+    : [
+        `${config} keeps the trust that you gave ${own.length} hooks by hand; it does no harm, and holds again if you install again`,
+      ];
 }
 
 /** The lines that say what became of it. */
