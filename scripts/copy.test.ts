@@ -34,7 +34,7 @@ const HOOKS = entries()
 const STOP = "hooks/claude-code/stop";
 const clientOf = (name: string) => name.split("/")[1];
 /** Where nothing is said to a model, whatever is due. */
-const SILENT = ["claude-code SessionEnd", "codex Stop", "codex SessionEnd"];
+const SILENT = ["claude-code SessionEnd", "codex Stop", "codex Interrupt", "codex SessionEnd"];
 const textOf = (name: string) => readFileSync(join(bundles, `${name}.mjs`), "utf8");
 
 before(() => writeBundles(bundles));
@@ -290,6 +290,7 @@ describe("what is said of a copied hook", PARALLEL, () => {
     [STOP, [enough], BATCH],
     ["hooks/claude-code/session-end", [silent], BATCH],
     ["hooks/codex/stop", [trust, silent]],
+    ["hooks/codex/interrupt", [trust, silent]],
     ["hooks/codex/session-end", [trust, silent]],
     ["hooks/codex/post-tool-use", [trust, enough]],
   ];
