@@ -126,6 +126,12 @@ export class Workshop {
     return JSON.parse(await this.script("list", "--all", "--json"));
   }
 
+  /** Of each signal: its key and state, where the news of it stands, and at which attempt; by key. */
+  async standing(): Promise<(string | number | undefined)[][]> {
+    const all = await this.list();
+    return all.map(({ key, state, delivery: { status, attempt } }) => [key, state, status, attempt]).sort();
+  }
+
   async sessions(): Promise<{ id: string; harness: string; state: string }[]> {
     return JSON.parse(await this.script("sessions", "--json"));
   }
