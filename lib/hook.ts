@@ -28,7 +28,7 @@ export interface Hook {
    */
   checkIn(
     state: CheckIn["state"] | "unchanged",
-    lease: Transaction<void>["lease"],
+    lease?: Transaction<void>["lease"],
     source?: unknown,
   ): Promise<Result<void>>;
   /** Hands text to the model, as context without the user's authority. Returns when the client has all of it. */
@@ -54,7 +54,7 @@ export interface HookOptions {
 export async function runHook(
   url: string,
   harness: Harness,
-  work: (hook: Hook) => Promise<void>,
+  work: (hook: Hook) => Promise<unknown>,
   { silent = false }: HookOptions = {},
 ): Promise<never> {
   const given = process.argv.slice(2);

@@ -12,11 +12,4 @@
  */
 import { runHook } from "ambient-signals";
 
-await runHook(
-  import.meta.url,
-  "codex",
-  async (hook) => {
-    await hook.checkIn("idle", undefined);
-  },
-  { silent: true },
-);
+await runHook(import.meta.url, "codex", (hook) => hook.checkIn("idle"), { silent: true });

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { CLIENTS, HARNESSES, type Harness, isAtLeast } from "../client.ts";
 import { home } from "../entries.ts";
 import { attempt } from "../errors.ts";
-import { harnessFlag, installCommand, scopeFlag } from "../install/again.ts";
+import { harnessFlag, insideOf, installCommand, scopeFlag } from "../install/again.ts";
 import { versionOf } from "../install/client-version.ts";
 import { clientsIn, damagedFiles, type Manifest, readManifest } from "../install/manifest.ts";
 import { HOOKS_OFF } from "../install/notes.ts";
@@ -73,13 +73,6 @@ function mendFor(manifest: Manifest, env: NodeJS.ProcessEnv): string {
   const [path, { scope }] = all.find(([, { scope }]) => scope === "user") ??
     all[0] ?? ["", { scope: "user" }];
   return `${insideOf(scope, path)}${againOf({ env }, scope, clientsIn(manifest, scope))}`;
-}
-
-/** What makes a command one for the project of a settings file; it needs nothing in `cwd`, or for the user's own. */
-export function insideOf(scope: Scope | "plugin", path: string, cwd?: string): string {
-  const project = dirname(dirname(path));
-  const isHere = cwd !== undefined && sameFile(project, cwd);
-  return isHere || scope === "user" || scope === "plugin" ? "" : `cd ${shellWord(project)} && `;
 }
 
 /** How to install once more for a scope: from this copy, or from where it came when it is the installed one. */

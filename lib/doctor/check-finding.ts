@@ -1,6 +1,5 @@
-import { join } from "node:path";
 import { CLIENTS, HARNESSES, type Harness } from "../client.ts";
-import { homeOf } from "../install/paths.ts";
+import { defaultInbox } from "../install/paths.ts";
 import { onPath } from "../install/presence.ts";
 import { shellWord } from "../text.ts";
 import type { Time } from "../time.ts";
@@ -47,11 +46,6 @@ export function signals({ dir, env }: Pick<Place, "dir" | "env">, words: string)
 /** The inbox that a command or a hook in this environment uses when it is not told of another. */
 export function usualInbox(env: NodeJS.ProcessEnv): string {
   return env["HARN_EXT_SIGNALS_DIR"] || defaultInbox(env);
-}
-
-/** The one of an environment that names none. */
-export function defaultInbox(env: NodeJS.ProcessEnv): string {
-  return join(homeOf(env), ".harn", "signals");
 }
 
 /** What gives signals somebody to go to. */

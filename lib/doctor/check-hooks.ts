@@ -1,23 +1,13 @@
 import { dirname, resolve } from "node:path";
 import { type Client, type HookPoint, hookPoints, isAtLeast, pointsOf } from "../client.ts";
 import { packageVersion } from "../header.ts";
-import { harnessFlag, scopeFlag } from "../install/again.ts";
-import { installationOf, NAME } from "../install/paths.ts";
+import { harnessFlag, insideOf, scopeFlag } from "../install/again.ts";
+import { defaultInbox, installationOf, NAME } from "../install/paths.ts";
 import { isProgram } from "../install/presence.ts";
 import { inboxIn, type Registered } from "../install/registered.ts";
 import { shellWord } from "../text.ts";
-import { againOf, insideOf } from "./check-client.ts";
-import {
-  count,
-  defaultInbox,
-  type Finding,
-  fault,
-  noted,
-  ok,
-  type Place,
-  signals,
-  usualInbox,
-} from "./check-finding.ts";
+import { againOf } from "./check-client.ts";
+import { count, type Finding, fault, noted, ok, type Place, signals, usualInbox } from "./check-finding.ts";
 import { hasHooks, isAtFault, type Missing, type Scene, scenesOf } from "./check-scene.ts";
 
 /** What is told, or known, at each event; where clients differ, at that of the client. */

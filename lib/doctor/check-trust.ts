@@ -1,12 +1,11 @@
 import { dirname } from "node:path";
 import { type CodexHook, type CodexHooks, codexHooks } from "../codex-app-server.ts";
 import { SignalsError } from "../errors.ts";
-import { scopeFlag } from "../install/again.ts";
+import { insideOf, scopeFlag } from "../install/again.ts";
 import { realPath, sameFile } from "../install/paths.ts";
 import { inboxIn, type Registered } from "../install/registered.ts";
 import { isAsWritten } from "../install/settings-plan.ts";
 import { shellWord } from "../text.ts";
-import { insideOf } from "./check-client.ts";
 import { count, type Finding, fault, noted, ok, type Place } from "./check-finding.ts";
 import { type Scene, scenesOf } from "./check-scene.ts";
 

@@ -22,7 +22,7 @@ import { CLIENTS, type Harness } from "../client.ts";
 import type { Document } from "../document.ts";
 import { recordFailure } from "../failure.ts";
 import { moveAside, readDocument, transact } from "../inbox.ts";
-import { clientVersion } from "../install/client-version.ts";
+import { versionOf } from "../install/client-version.ts";
 import { fire } from "../lifecycle.ts";
 import { lockHolder, withLock } from "../lock.ts";
 import { registerByHand } from "../registry.ts";
@@ -1469,16 +1469,16 @@ test("what all checks come to is said in numbers", () => {
 
 test("the client's version is what it says itself, if it does in time", async () => {
   const patient = new Patient();
-  assert.equal(await clientVersion(patient.env), "2.1.332");
+  assert.equal(await versionOf("claude", patient.env), "2.1.332");
   for (const text of ["exit 1", "echo no number", "sleep 8; echo 1.2.3"]) {
     patient.program("claude", text);
-    assert.equal(await clientVersion(patient.env), undefined, text);
+    assert.equal(await versionOf("claude", patient.env), undefined, text);
   }
   patient.versions["claude-code"] = undefined;
   const [finding] = await patient.look("client");
   assert.match(finding?.found ?? "", /^claude does not tell its version, so it is not known which/);
   rmSync(join(patient.bin, "claude"));
-  assert.equal(await clientVersion({ ...patient.env, PATH: patient.bin }), undefined);
+  assert.equal(await versionOf("claude", { ...patient.env, PATH: patient.bin }), undefined);
 });
 
 test("what is well is said in a few words", async () => {

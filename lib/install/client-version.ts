@@ -3,11 +3,6 @@ import { promisify } from "node:util";
 
 const LIMIT_MS = 5_000;
 
-/** The version of Claude Code on PATH, such as `2.1.332`; undefined when there is none, or none that answers. */
-export function clientVersion(env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  return versionOf("claude", env);
-}
-
 /** The version that a program says it is of, by path or on PATH; undefined when there is none, or none that answers. */
 export async function versionOf(program: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   try {

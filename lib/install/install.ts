@@ -5,7 +5,7 @@ import { SignalsError, UsageError } from "../errors.ts";
 import { packageVersion } from "../header.ts";
 import { harnessFlag, installCommand, scopeFlag } from "./again.ts";
 import { missingFolder } from "./change.ts";
-import { clientVersion } from "./client-version.ts";
+import { versionOf } from "./client-version.ts";
 import { planTrust } from "./codex-trust.ts";
 import { contentsOf, fileChange, leftovers, planCommand, removal } from "./files.ts";
 import { damagedFiles, hashOf, type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
@@ -40,7 +40,7 @@ export async function planInstall(request: Request, situation: Situation): Promi
   if (earlier && isOwnSource) requireWhole(folder, earlier, flags);
 
   // A shell that does not find the client is no reason to do without what it knows.
-  const client = (await clientVersion(env)) ?? earlier?.client;
+  const client = (await versionOf(CLIENTS["claude-code"].program, env)) ?? earlier?.client;
   const parts = found.map(({ target, files, hooks }) => {
     const version = target.harness === "claude-code" ? client : undefined;
     const points = hookPoints(CLIENTS[target.harness], version);

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { CLIENTS, type Harness } from "../client.ts";
 import { shellWord } from "../text.ts";
-import { scopeFlag } from "./again.ts";
+import { insideOf, scopeFlag } from "./again.ts";
 import { clientsIn, type Manifest } from "./manifest.ts";
 import { type Scope, type Situation, sameFile } from "./paths.ts";
 import type { Outcome, Plan } from "./plan.ts";
@@ -110,10 +110,8 @@ function uninstallFrom(
   { cwd }: Situation,
 ) {
   if (from === "plugin") return undefined;
-  const project = dirname(dirname(file));
-  const there = from === "user" || sameFile(project, cwd) ? "" : `cd ${shellWord(project)} && `;
   const others = clientsIn(earlier, from).some((other) => other !== harness);
-  return `${there}signals uninstall --scope ${from}${others ? ` --harness ${harness}` : ""}`;
+  return `${insideOf(from, file, cwd)}signals uninstall --scope ${from}${others ? ` --harness ${harness}` : ""}`;
 }
 
 /** The lines that say what became of an installation: at their end, what is still off and the command for each. */

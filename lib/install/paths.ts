@@ -73,6 +73,11 @@ export function homeOf(env: NodeJS.ProcessEnv): string {
   return home;
 }
 
+/** The inbox of an environment that names none. */
+export function defaultInbox(env: NodeJS.ProcessEnv): string {
+  return join(homeOf(env), ".harn", "signals");
+}
+
 /** The folder of a person's own settings: `CLAUDE_CONFIG_DIR`, else `~/.claude`; `CODEX_HOME`, else `~/.codex`. */
 export function clientFolder(harness: Harness, env: NodeJS.ProcessEnv): string {
   const { variable, folder } = SETTINGS[harness];

@@ -2,7 +2,7 @@ import { join, relative, resolve } from "node:path";
 import { CLIENTS, HARNESSES, type Harness } from "../client.ts";
 import { UsageError } from "../errors.ts";
 import { inboxDirectory } from "../inbox.ts";
-import { homeOf, type Scope, type Situation, sameFile, settingsPath, workTrees } from "./paths.ts";
+import { defaultInbox, type Scope, type Situation, sameFile, settingsPath, workTrees } from "./paths.ts";
 import type { Request } from "./plan.ts";
 import { clientsThere } from "./presence.ts";
 
@@ -67,7 +67,7 @@ export interface InboxOfEntries {
  */
 export function inboxFor({ harness }: Target, { dir }: Request, { cwd, env }: Situation): InboxOfEntries {
   const named = harness === "codex" && env["HARN_EXT_SIGNALS_DIR"] ? inboxDirectory() : undefined;
-  const isUsual = named === undefined || sameFile(named, join(homeOf(env), ".harn", "signals"));
+  const isUsual = named === undefined || sameFile(named, defaultInbox(env));
   return {
     all: dir === undefined ? undefined : resolve(cwd, dir),
     first: isUsual ? undefined : named,
