@@ -165,8 +165,8 @@ export function resolvingText(
   return base && parseEnvelope({ ...base, ...definedOnly({ summary: flags.summary }) });
 }
 
-/** Where the signal wants to go: what was said, else this directory and its repository. */
-function hintsFrom(flags: FireFlags): Hints {
+/** Where the signal wants to go: what was said, else this directory and its repository. Throws `UsageError`. */
+export function hintsFrom(flags: Pick<FireFlags, "repo" | "cwd" | "session" | "no-hint">): Hints {
   const { repo, cwd, session } = flags;
   const silent = flags["no-hint"] === true;
   const hints: Hints = definedOnly({

@@ -88,9 +88,12 @@ export async function transact<T>(
 }
 
 /** The inbox as it would be now, for reading: nothing is written, and no lock is taken. */
-export async function look(dir: string): Promise<{ doc: Document; now: Time }> {
+export async function look(
+  dir: string,
+  { onConfigFault = "throw" }: Partial<Options> = {},
+): Promise<{ doc: Document; now: Time; configFault: Document["config_fault"] }> {
   checkDirectory(dir, { make: false });
-  return readAndApply(dir, {}, { onConfigFault: "throw" }, (run) => Promise.resolve(run()));
+  return readAndApply(dir, {}, { onConfigFault }, (run) => Promise.resolve(run()));
 }
 
 /**

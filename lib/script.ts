@@ -35,13 +35,22 @@ export interface ScriptOptions<F extends Flags> {
   required?: readonly string[];
   /** Names of the arguments that may be given after those. */
   optional?: readonly string[];
+  /** Any number of arguments may follow. */
+  rest?: boolean;
   /** There is nothing to print as JSON. */
   forPeople?: boolean;
+  /**
+   * The status of help and version, of wrong arguments, and of what failed: those of a script, unless said otherwise.
+   * A monitor has one for all three, so that one that is called wrong never reads as well.
+   */
+  exits?: { help: number; wrong: number; failed: number };
 }
+
+const SCRIPT_EXITS = { help: 0, wrong: 2, failed: 1 };
 
 /**
  * Runs one script: reads its flags, and turns trouble into one line on stderr and an exit status: 1 refused or
- * failed, 2 wrong arguments. A number that `main` returns is the status otherwise, else it is 0. `url` is the
+ * failed, 2 wrong arguments, if not said otherwise. A number that `main` returns is the status otherwise, else it is 0. `url` is the
  * entry file's `import.meta.url`, whose doc comment is the help.
  */
 export async function runScript<const F extends Flags = Record<never, never>>(
@@ -49,17 +58,20 @@ export async function runScript<const F extends Flags = Record<never, never>>(
   options: ScriptOptions<F>,
   main: (cli: Cli<F>) => Promise<unknown>,
 ): Promise<void> {
+  const { exits = SCRIPT_EXITS } = options;
   process.stdout.on("error", (error) => {
     // `list | head` closes our stdout: there is nobody left to tell.
     if (codeOf(error) === "EPIPE") process.exit(0);
     note(`error: output: cannot be written (${codeOf(error)}); make room, or send it elsewhere`);
-    process.exit(1);
+    process.exit(exits.failed);
   });
   process.stderr.on("error", () => {});
   try {
     const { cli, help, version } = parse(process.argv.slice(2), options);
-    if (help) return writeOut(headerOf(url));
-    if (version) return writeOut(versionText());
+    if (help || version) {
+      process.exitCode = exits.help;
+      return writeOut(help ? headerOf(url) : versionText());
+    }
     checkArguments(cli.args, options);
     if (cli.json && options.forPeople)
       throw new UsageError("--json: this one prints for people only; leave it out");
@@ -73,7 +85,7 @@ export async function runScript<const F extends Flags = Record<never, never>>(
       : `unexpected: ${messageOf(error)}; DEBUG=1 shows where`;
     note(`error: ${error instanceof SignalsError ? error.message : unforeseen}`);
     process.stderr.write(debugStack(error));
-    process.exitCode = error instanceof UsageError ? 2 : 1;
+    process.exitCode = error instanceof UsageError ? exits.wrong : exits.failed;
   }
 }
 
@@ -106,6 +118,11 @@ export function noteJson(value: unknown): void {
 /** The one JSON document of a `--json` run: nothing of its strings is lost, and none of it can harm a terminal. */
 export function printJson(value: unknown): void {
   writeOut(safeJson(value, 2));
+}
+
+/** The same as one line, of a run that goes on to print more. */
+export function printJsonLine(value: unknown): void {
+  writeOut(safeJson(value));
 }
 
 const COLOURS = { red: 31, yellow: 33, green: 32, dim: 2 } as const;
@@ -154,9 +171,10 @@ function flagTrouble(error: unknown, known: readonly string[]): string {
 }
 
 function checkArguments(args: readonly string[], options: ScriptOptions<Flags>): void {
-  const { required = [], optional = [] } = options;
+  const { required = [], optional = [], rest = false } = options;
   const missing = required[args.length];
   if (missing) throw new UsageError(`${missing}: is missing; --help shows the usage`);
+  if (rest) return;
   const extra = args[required.length + optional.length];
   if (extra !== undefined) throw new UsageError(`${extra}: unexpected argument; --help shows the usage`);
 }

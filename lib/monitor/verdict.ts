@@ -1,0 +1,96 @@
+import type { Hints, Severity } from "../document.ts";
+import { identityKey } from "../envelope.ts";
+import type { Time } from "../time.ts";
+
+/** What a monitor saw, in the words of the Nagios plugins; the exit status is the place in this list. */
+export const STATUSES = ["OK", "WARNING", "CRITICAL", "UNKNOWN"] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** What a check says of one condition. */
+export interface Verdict {
+  /**
+   * WARNING and CRITICAL fire, OK resolves, UNKNOWN does neither: what was asked could be read, and tells nothing yet
+   * of this one.
+   */
+  status: Status;
+  /**
+   * The values that make the identity, in order. Never what differs from report to report, such as a run's id or a
+   * commit; whoever else reports the same condition with the same parts meets it in one signal.
+   */
+  identity: readonly string[];
+  /** The first part of the identity, of one provider: `workflow_run`. */
+  kind?: string | undefined;
+  /** What happened, in one line. Text of the source may be in it. */
+  summary: string;
+  /** Where to look: an http(s) or file: URL; what is none of those is left out. */
+  source_url?: string | undefined;
+  /** Why it matters and what to do: the monitor's own words, never the source's. */
+  why?: string | undefined;
+  action?: string | undefined;
+  /** Instead of what follows from the status; `--severity` stands above it. */
+  severity?: Severity | undefined;
+  /** Where the news is at home; without it, where the monitor runs. */
+  hints?: Hints | undefined;
+  /** The source's own time of the change: an older report of another producer is out of date then. RFC 3339. */
+  at?: Time | string | undefined;
+  /** The condition holds, but somebody asked for silence, in these words: it fires nothing anew, and ends nothing. */
+  held?: string | undefined;
+  /** An event and no condition: it settles by itself once a session was told. */
+  once?: boolean | undefined;
+}
+
+/** All that one poll read. */
+export interface Reading {
+  verdicts: readonly Verdict[];
+  /** The line on the whole; without it, that of the worst verdict. */
+  summary?: string | undefined;
+  /**
+   * The verdicts are all there is: what was fired by an earlier poll and is not among them is over, for this reason.
+   * Never to be given after a read that was partial.
+   */
+  gone?: string | undefined;
+}
+
+/** What a check may return. */
+export type Found = Verdict | readonly Verdict[] | Reading;
+
+export function readingOf(found: Found): Reading {
+  if ("verdicts" in found) return found;
+  return { verdicts: Array.isArray(found) ? found : [found as Verdict] };
+}
+
+/** The key of the signal that a verdict is about. */
+export function keyOf(provider: string, { kind = "condition", identity }: Verdict): string {
+  return identityKey(provider, kind, identity);
+}
+
+/** What is worse comes later. What could not be told is worse than what is well, and better than what is known to be bad. */
+const BADNESS: readonly Status[] = ["OK", "UNKNOWN", "WARNING", "CRITICAL"];
+
+export function isWorse(a: Status, b: Status): boolean {
+  return BADNESS.indexOf(a) > BADNESS.indexOf(b);
+}
+
+/** The status of all of them together; UNKNOWN when there is none. */
+export function worstOf(statuses: readonly Status[]): Status {
+  return statuses.reduce(
+    (worst, status) => (isWorse(status, worst) ? status : worst),
+    statuses[0] ?? "UNKNOWN",
+  );
+}
+
+/** Whether a status means that the condition holds. */
+export function isBad(status: Status): status is "WARNING" | "CRITICAL" {
+  return status === "WARNING" || status === "CRITICAL";
+}
+
+/** The status with which a severity asked for by `--severity` shows: urgent is CRITICAL, anything else WARNING. */
+export function statusFor(status: Status, asked: Severity | undefined): Status {
+  if (asked === undefined || !isBad(status)) return status;
+  return asked === "urgent" ? "CRITICAL" : "WARNING";
+}
+
+/** Severity follows status: WARNING fires `warning`, CRITICAL `urgent`. */
+export function severityFor(status: Status): Severity {
+  return status === "CRITICAL" ? "urgent" : "warning";
+}
