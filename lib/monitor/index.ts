@@ -1,6 +1,7 @@
 /** What monitors are made of: `ambient-signals/monitor`. */
 
 export { SignalsError, UsageError } from "../errors.ts";
+export { lookAtPipelines } from "../gitlab/ci.ts";
 export type { Look } from "./poll.ts";
 export { type Asked, type Monitor, runMonitor } from "./run.ts";
 export { type Answer, Source, Unreadable } from "./source.ts";

@@ -141,22 +141,31 @@ export async function pollOnce(options: PollOptions): Promise<Polled> {
 /** The check, for as long as it may take. */
 async function inTime(options: PollOptions, memory: Record<string, unknown>, now: Time): Promise<Found> {
   const { check, timeoutMs, stop, dir } = options;
-  const late = AbortSignal.timeout(timeoutMs);
-  const signal = stop ? AbortSignal.any([late, stop]) : late;
+  const late = new AbortController();
+  const signal = stop ? AbortSignal.any([late.signal, stop]) : late.signal;
   const source = new Source(memory, signal);
   const sessions = async () => {
     const { doc, now } = await look(dir, { onConfigFault: "keep" });
     return doc.sessions.filter((session) => isLive(doc, session, now));
   };
+  // Not AbortSignal.timeout: node would end, and not wait for it, where nothing else is to come.
+  const timer = setTimeout(() => late.abort(), timeoutMs);
   const ended = new Promise<never>((_, reject) => {
-    const end = () =>
-      reject(new Unreadable(late.aborted ? `took longer than ${timeoutMs / 1000}s` : "was stopped"));
+    const end = () => {
+      const why = late.signal.aborted ? `took longer than ${timeoutMs / 1000}s` : "was stopped";
+      reject(new Unreadable(why));
+    };
     if (signal.aborted) end();
     else signal.addEventListener("abort", end, { once: true });
   });
-  const found = await Promise.race([(async () => check({ now, source, memory, signal, sessions }))(), ended]);
-  source.forgetOthers();
-  return found;
+  try {
+    const looking = (async () => check({ now, source, memory, signal, sessions }))();
+    const found = await Promise.race([looking, ended]);
+    source.forgetOthers();
+    return found;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** What is kept of a poll that could not read its source. */
