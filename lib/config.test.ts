@@ -8,10 +8,13 @@ import { hasForbidden } from "./text.ts";
 
 const FILE = "/home/u/.harn/signals/config.toml";
 const KEYS =
-  "min_severity, lease, stale_after, expire_after, retain, max_signals, max_bytes, fallback_role, mute";
+  "min_severity, lease, stale_after, expire_after, retain, max_signals, max_bytes, fallback_role, mute, monitor";
 const MUTE_KEYS = "key, producer, provider, repository, until, reason";
+const MONITOR_KEYS = "run, every, args, repository";
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
+/** A monitor of which only `run` was written. */
+const MONITOR = { run: "", every: MINUTE, args: [] };
 
 /** The message of the refusal, without `FILE:`. */
 function refusal(text: string): string {
@@ -65,6 +68,42 @@ describe("a configuration that is accepted", () => {
         ],
       },
     ],
+    ["a monitor of few words", "monitor = [{ run = 'http' }]", { monitor: [{ ...MONITOR, run: "http" }] }],
+    [
+      "several monitors",
+      `[[monitor]]
+       run = "github-ci"
+       every = "5m"
+       args = ["acme/api", "--branch", "main"]
+       repository = "git.example/acme/api"
+       [[monitor]]
+       run = "./a disk.sh"
+       every = "1s"
+       args = ["-w", "80 % of $HOME", """two
+lines""", ""]
+       repository = "https://git.example/acme/web.git"`,
+      {
+        monitor: [
+          {
+            run: "github-ci",
+            every: 5 * MINUTE,
+            args: ["acme/api", "--branch", "main"],
+            repository: "git.example/acme/api",
+          },
+          {
+            run: "./a disk.sh",
+            every: 1000,
+            args: ["-w", "80 % of $HOME", "two\nlines", ""],
+            repository: "https://git.example/acme/web.git",
+          },
+        ],
+      },
+    ],
+    [
+      "a monitor that is nowhere",
+      "[[monitor]]\nrun = 'githb-ci'",
+      { monitor: [{ ...MONITOR, run: "githb-ci" }] },
+    ],
   ];
   for (const [name, text, config] of cases) {
     test(name, () => assert.deepEqual(parseConfig(text, FILE), { ...DEFAULTS, ...config }));
@@ -82,6 +121,7 @@ describe("a configuration that is refused", () => {
     text: 'is not text; write it in quotes, such as "acme"',
     list: "is not a list of tables; begin each entry with the line [[mute]]",
   };
+  const monitor = (line: string) => `[[monitor]]\nrun = 'http'\n${line}`;
   const until = (value: string) => `[[mute]]\nkey = 'a'\nuntil = ${value}`;
   const cases: [text: string, message: string][] = [
     ["\n\nmin_severty = 'info'", "3: min_severty: unknown key; did you mean min_severity?"],
@@ -157,6 +197,29 @@ describe("a configuration that is refused", () => {
     [until("'tomorrow'"), `3: mute[0].until: "tomorrow" ${not.time}`],
     [until("1796112000"), `3: mute[0].until: 1796112000 ${not.time}`],
     [until("{}"), `3: mute[0].until: a table ${not.time}`],
+    [
+      "monitor = 'http'",
+      '1: monitor: "http" is not a list of tables; begin each entry with the line [[monitor]]',
+    ],
+    [
+      "monitor = ['http']",
+      '1: monitor[0]: "http" is not a table; begin each entry with the line [[monitor]]',
+    ],
+    [monitor("evry = '1m'"), "3: monitor[0].evry: unknown key; did you mean every?"],
+    [monitor("colour = 1"), `3: monitor[0].colour: unknown key; the known ones are ${MONITOR_KEYS}`],
+    ["\n[[monitor]]\nevery = '1m'", "2: monitor[0]: a table lacks run; add it"],
+    ["[[monitor]]\nrun = ''", '2: monitor[0].run: "" is empty; write something, or leave the line out'],
+    [monitor("every = 60"), `3: monitor[0].every: 60 ${not.duration}`],
+    [monitor("every = '999ms'"), '3: monitor[0].every: "999ms" is too short; write at least 1s'],
+    [monitor("every = '0s'"), `3: monitor[0].every: "0s" ${not.positive}`],
+    [monitor("every = '1d'"), '3: monitor[0].every: "1d" is too long; write at most 12h'],
+    [monitor("args = 'acme/api'"), '3: monitor[0].args: "acme/api" is not a list; write ["acme/api"]'],
+    [monitor("args = ['-w', 80]"), '3: monitor[0].args[1]: 80 is not text; write it in quotes, such as "80"'],
+    [monitor('args = ["a\\u0000b"]'), '3: monitor[0].args[0]: "a b" holds a zero byte; leave it out'],
+    [
+      monitor("repository = 'api'"),
+      '3: monitor[0].repository: "api" is no repository; write OWNER/NAME or HOST/OWNER/NAME',
+    ],
     [
       "lease = '5m'\nlease = '6m'",
       "2: not valid TOML: trying to redefine an already defined table or value; correct this line",
@@ -242,12 +305,14 @@ describe("a description", () => {
         max_bytes: { value: "4MiB", from },
         fallback_role: { value: "control", from },
         mute: { value: [], from },
+        monitor: { value: [], from },
       },
     });
   });
 
-  test("names the line of what the file says, each mute by itself", () => {
-    const text = "lease = '60s'\nmax_bytes = 1000\n\n[[mute]]\nkey = 'a'\n[[mute]]\nkey = 'b'\n";
+  test("names the line of what the file says, each mute and each monitor by itself", () => {
+    const monitor = "[[monitor]]\nrun = 'http'\nevery = '90s'\n";
+    const text = `lease = '60s'\nmax_bytes = 1000\n\n[[mute]]\nkey = 'a'\n[[mute]]\nkey = 'b'\n${monitor}`;
     const { values, config } = describeConfig(text, FILE);
     const expected = {
       ...describeConfig(undefined, FILE).values,
@@ -255,8 +320,9 @@ describe("a description", () => {
       max_bytes: { value: 1000, from: `${FILE}:2` },
       "mute[0]": { value: { key: "a" }, from: `${FILE}:4` },
       "mute[1]": { value: { key: "b" }, from: `${FILE}:6` },
+      "monitor[0]": { value: { run: "http", every: "90s", args: [] }, from: `${FILE}:8` },
     };
-    const { mute: _none, ...rest } = expected as typeof values;
+    const { mute: _none, monitor: _neither, ...rest } = expected as typeof values;
     assert.deepEqual(values, rest);
     assert.deepEqual(config, parseConfig(text, FILE));
   });
@@ -283,6 +349,7 @@ test("any text gives a configuration or a refusal of one line that begins with t
     fc.constantFrom(
       ...KEYS.split(", "),
       ...MUTE_KEYS.split(", "),
+      ...MONITOR_KEYS.split(", "),
       "__proto__",
       "constructor",
       "toString",
@@ -317,6 +384,7 @@ test("any text gives a configuration or a refusal of one line that begins with t
   const key = fc.constantFrom(
     ...KEYS.split(", "),
     ...MUTE_KEYS.split(", "),
+    ...MONITOR_KEYS.split(", "),
     "__proto__",
     "'x\u2028'",
     "mute.key",

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { SEVERITIES } from "./document.ts";
 import { messageOf, SignalsError } from "./errors.ts";
 import { type Config, DEFAULTS } from "./policy.ts";
+import { repositoryOf } from "./repository.ts";
 import { clean, hasForbidden, nearest } from "./text.ts";
 import { formatDuration, parseDuration, parseTime, type Time, timeOf } from "./time.ts";
 
@@ -15,6 +16,7 @@ const BYTE_UNITS: Record<string, number> = { GiB: 1024 ** 3, MiB: 1024 ** 2, KiB
 const POSITIVE = z.gt(0, "is not more than zero; write a larger one");
 const NO_BYTES = "is not a size; write a whole number of bytes, or one with KiB, MiB or GiB, such as 4MiB";
 const NO_TIME = "is not a point in time; write date, time and zone, such as 2026-12-01T08:00:00Z";
+const NO_REPOSITORY = "is no repository; write OWNER/NAME or HOST/OWNER/NAME";
 const NO_ZONE = "names no time zone; add Z for UTC, or an offset such as +02:00";
 
 const duration = z.pipe(
@@ -54,6 +56,41 @@ const mute = z.strictObject(muteFields, "is not a table; begin each entry with t
   }),
 );
 
+/** More rarely, and what is fired would expire between two looks. */
+const LONGEST_EVERY = 12 * 3_600_000;
+
+const monitorFields = {
+  run: words,
+  every: z._default(
+    z.pipe(
+      duration,
+      z
+        .number()
+        .check(
+          z.gte(1_000, "is too short; write at least 1s"),
+          z.lte(LONGEST_EVERY, `is too long; write at most ${formatDuration(LONGEST_EVERY)}`),
+        ),
+    ),
+    60_000,
+  ),
+  // They go to a program as they are, and may hold anything that one can be given.
+  args: z._default(
+    z.array(
+      z
+        .string('is not text; write it in quotes, such as "80"')
+        .check(z.refine((text) => !text.includes("\0"), "holds a zero byte; leave it out")),
+      'is not a list; write ["acme/api"]',
+    ),
+    [],
+  ),
+  repository: z.optional(
+    words.check(
+      z.refine((text) => /^[^\s/]+(\/[^\s/]+)+$/.test(repositoryOf(text) ?? text), { error: NO_REPOSITORY }),
+    ),
+  ),
+};
+const monitor = z.strictObject(monitorFields, "is not a table; begin each entry with the line [[monitor]]");
+
 const settings = {
   min_severity: z.optional(z.enum(SEVERITIES, `is not a severity; write one of ${SEVERITIES.join(", ")}`)),
   lease: z.optional(duration),
@@ -73,7 +110,12 @@ const settings = {
   ),
   fallback_role: z.optional(words),
   mute: z.optional(z.array(mute, "is not a list of tables; begin each entry with the line [[mute]]")),
+  monitor: z.optional(
+    z.array(monitor, "is not a list of tables; begin each entry with the line [[monitor]]"),
+  ),
 };
+/** The fields of the entries of a list, by its name. */
+const entryFields: Record<string, object> = { mute: muteFields, monitor: monitorFields };
 const schema = z.strictObject(settings);
 
 type Path = readonly PropertyKey[];
@@ -90,8 +132,9 @@ export function parseConfig(text: string, file: string): Config {
 }
 
 /**
- * Every setting as a person would write it, and where it comes from: `default` or `FILE:LINE`. Each mute is listed
- * by itself, as `mute[0]` and on. `text` is undefined when there is no file. Throws what `parseConfig` throws.
+ * Every setting as a person would write it, and where it comes from: `default` or `FILE:LINE`. Each mute and each
+ * monitor is listed by itself, as `mute[0]` and on. `text` is undefined when there is no file. Throws what
+ * `parseConfig` throws.
  */
 export function describeConfig(text: string | undefined, file: string): { values: Values; config: Config } {
   const { config, doc } = read(text ?? "", file);
@@ -106,11 +149,16 @@ export function describeConfig(text: string | undefined, file: string): { values
 export function valuesOf(config: Config, from: (path: Path) => string): Values {
   const values = Object.entries(config).flatMap(([name, value]): [Path, unknown][] => {
     if (name === "max_bytes") return [[[name], formatBytes(value)]];
-    if (name === "mute" && value.length > 0) return config.mute.map((entry, index) => [[name, index], entry]);
+    if (name in entryFields && value.length > 0)
+      return (value as object[]).map((entry, index) => [[name, index], entryShown(entry)]);
     const isDuration = settings[name as keyof Config]?.def.innerType === duration;
     return [[[name], isDuration ? formatDuration(value) : value]];
   });
   return Object.fromEntries(values.map(([path, value]) => [nameOf(path), { value, from: from(path) }]));
+}
+
+function entryShown(entry: { every?: number }): unknown {
+  return entry.every === undefined ? entry : { ...entry, every: formatDuration(entry.every) };
 }
 
 function read(text: string, file: string): { config: Config; doc: TomlTable } {
@@ -148,9 +196,12 @@ interface Fault {
 function faultsOf(issue: z.core.$ZodIssue, doc: TomlTable): Fault[] {
   const { path } = issue;
   if (issue.code !== "unrecognized_keys") {
-    return [{ path, what: `${show(path.reduce(inside, doc))} ${issue.message}` }];
+    const value = path.reduce(inside, doc);
+    if (value !== undefined) return [{ path, what: `${show(value)} ${issue.message}` }];
+    // What is not there is nowhere in the text.
+    return [{ path: path.slice(0, -1), what: `a table lacks ${String(path.at(-1))}; add it` }];
   }
-  const known = Object.keys(path.length > 0 ? muteFields : settings);
+  const known = Object.keys(entryFields[String(path[0])] ?? settings);
   return issue.keys.map((key) => {
     const meant = nearest(key.slice(0, LONGEST_SHOWN), known);
     const advice = meant ? `did you mean ${meant}?` : `the known ones are ${known.join(", ")}`;

@@ -293,7 +293,7 @@ export function checkDirectory(dir: string, { make }: { make: boolean }): void {
 type ConfigFile = { stamp: string } & ({ policy: Policy } | { fault: string });
 
 /** Changes with the settings that this code knows, so that an upgrade reads the file anew. */
-const CONFIG_VERSION = 1;
+const CONFIG_VERSION = 2;
 
 /** Which version of the file is there, as this code reads it; a changed file has another stamp. */
 function configStamp(dir: string): string {

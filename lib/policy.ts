@@ -13,6 +13,18 @@ export interface Config {
   max_bytes: number;
   fallback_role: string;
   mute: readonly Mute[];
+  monitor: readonly MonitorEntry[];
+}
+
+/** One monitor that `signals poll` runs. */
+export interface MonitorEntry {
+  /** A file of `monitors/` by its name, or an executable: a path that starts at config.toml, or a name on PATH. */
+  run: string;
+  /** How often, in milliseconds. */
+  every: number;
+  args: readonly string[];
+  /** Where its news is at home when it does not say so itself. */
+  repository?: string | undefined;
 }
 
 /** Holds what matches all of its given fields, in each of which `*` stands for any characters. */
@@ -39,6 +51,7 @@ export const DEFAULTS: Config = {
   max_bytes: 4 * 1024 * 1024,
   fallback_role: "control",
   mute: [],
+  monitor: [],
 };
 
 /** Why a generation is not routed now, and what would release it, in words for people. */

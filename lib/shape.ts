@@ -138,6 +138,7 @@ const document = record({
         max_bytes: number,
         fallback_role: text,
         mute: list(record({ until: optional(time) })),
+        monitor: optional(list(record({ run: text, every: number, args: list(text) }))),
       }),
     }),
   ),

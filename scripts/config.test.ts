@@ -14,13 +14,17 @@ function place(config?: string) {
 }
 
 test("every setting is shown with where it comes from", async () => {
-  const { file, script } = place('lease = "5m"\n\n[[mute]]\nkey = "flaky:*"\nreason = "known flake"\n');
+  const { file, script } = place(
+    'lease = "5m"\n\n[[mute]]\nkey = "flaky:*"\nreason = "known flake"\n\n[[monitor]]\nrun = "./disk.sh"\nargs = ["-w", "80 %"]\n',
+  );
   const { code, stdout, stderr } = await script("config");
   assert.deepEqual([code, stderr], [0, ""]);
   const [name, ...lines] = stdout.trimEnd().split("\n");
   assert.equal(name, file);
   assert.ok(lines.includes(`lease = 5m (${file}:1)`), stdout);
   assert.ok(lines.includes("stale_after = 30m (default)"), stdout);
+  const monitor = `monitor[0] = {"run":"./disk.sh","every":"1m","args":["-w","80 %"]} (${file}:7)`;
+  assert.ok(lines.includes(monitor), stdout);
   assert.ok(lines.includes(`mute[0] = {"key":"flaky:*","reason":"known flake"} (${file}:3)`), stdout);
 
   const json = JSON.parse((await script("config", "--json")).stdout);

@@ -4,15 +4,17 @@
  *
  *   usage    signals install [--harness claude-code|codex] [--scope user|project|local] [--yes | --dry-run]
  *            signals install --dir DIR   the hooks use that inbox, whatever their environment says
+ *            signals install --service   a service runs the monitors too: systemd of yours, or launchd
  *            signals install --trust-codex-hooks   Codex trusts them too, and does not ask you
  *   harness  one of them; without it, each that you have
  *   scope    user is for every session of yours (the default); project, and local of Claude Code, for this directory
  *
  * Reads    the clients' settings, and an answer on stdin, which --yes gives.
  * Prints   the change of the settings, then what was done; --json for {scope, settings, changed, events, clients,
- *          files, trust, notes}.
+ *          files, trust, service, notes}.
  * Exits    0 installed, or nothing to do; 1 refused, failed or answered no; 2 wrong arguments.
- * Needs    the package's other files beside it; codex on PATH for --trust-codex-hooks.
+ * Needs    the package's other files beside it; codex on PATH for --trust-codex-hooks; systemctl or launchctl on PATH
+ *          for --service.
  */
 import {
   carryOut,
@@ -34,7 +36,7 @@ await runScript(import.meta.url, { flags: INSTALL_FLAGS }, async ({ flags, json 
   if (json) return printJson(planReport(plan, outcome));
   if (outcome.what === "shown") note("nothing was written: this was a dry run");
   if (outcome.what === "refused") note("nothing was changed; --yes writes without asking");
-  for (const text of outcome.trusted.flatMap(({ notes }) => notes)) note(`note: ${text}`);
+  for (const text of outcome.notes) note(`note: ${text}`);
   for (const text of installedLines(plan, outcome)) line(text);
   return outcome.what === "refused" ? 1 : 0;
 });

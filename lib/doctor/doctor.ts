@@ -16,6 +16,7 @@ import {
 import { count, type Finding, fault, ok, type Place } from "./check-finding.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkConfig, checkFailures, checkInbox, checkSessions, checkSignals } from "./check-inbox.ts";
+import { checkService } from "./check-service.ts";
 import { checkDirectory, checkFiles, checkLock, checkSpace, hasDirectory } from "./check-store.ts";
 import { checkTrust } from "./check-trust.ts";
 
@@ -35,6 +36,7 @@ const CHECKS: readonly [check: string, run: Run, where?: "inside"][] = [
   ["installation", checkInstallation],
   ["hooks", checkHooks],
   ["trust", checkTrust],
+  ["service", checkService],
   ["directory", checkDirectory],
   ["space", checkSpace],
   // Of these there is nothing to say where there is no directory.

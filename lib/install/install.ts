@@ -9,14 +9,16 @@ import { versionOf } from "./client-version.ts";
 import { planTrust } from "./codex-trust.ts";
 import { contentsOf, fileChange, leftovers, planCommand, removal } from "./files.ts";
 import { damagedFiles, hashOf, type Manifest, manifestText, readManifest, recordOf } from "./manifest.ts";
-import { HOOKS_OFF, NO_CLIENT, NONE_THERE, notesOn, projectNote } from "./notes.ts";
-import { clientFolder, installationOf, realPath, type Situation, sameFile } from "./paths.ts";
+import { HOOKS_OFF, NO_CLIENT, NONE_THERE, notesOn, projectNote, stillOff } from "./notes.ts";
+import { clientFolder, defaultInbox, installationOf, realPath, type Situation, sameFile } from "./paths.ts";
 import type { Plan, Request } from "./plan.ts";
 import { clientsThere, onPath } from "./presence.ts";
-import { type Plugin, registeredHooks, type SettingsFile } from "./registered.ts";
+import { inboxIn, type Plugin, registeredHooks, type SettingsFile } from "./registered.ts";
+import { planService } from "./service.ts";
+import { monitorsIn } from "./service-found.ts";
 import { readSettings } from "./settings-file.ts";
 import { planEntries } from "./settings-plan.ts";
-import { inboxFor, type Target, targetsOf } from "./targets.ts";
+import { inboxFor, namedInbox, type Target, targetsOf } from "./targets.ts";
 
 /**
  * What installing would do. Throws `UsageError` for what cannot be asked for, and `SignalsError` when something stands
@@ -51,7 +53,14 @@ export async function planInstall(request: Request, situation: Situation): Promi
   });
 
   const contents = await contentsOf(folder, launcher);
+  const changed = contents.flatMap(({ path, text, mode }) => fileChange(path, text, mode));
   const command = planCommand(launcher, situation);
+  const [told] = parts.flatMap(({ wanted }) =>
+    wanted.flatMap((one) => inboxIn(one.command, situation) ?? []),
+  );
+  const named = told ?? namedInbox(env);
+  const wish = { asked: request.service, dir: parts[0]?.inbox.all, named, hasNewCode: changed.length > 0 };
+  const service = await planService(wish, earlier?.service, situation);
   const manifest: Manifest = {
     version: packageVersion(),
     node: process.execPath,
@@ -59,7 +68,12 @@ export async function planInstall(request: Request, situation: Situation): Promi
     command: command.path,
     files: Object.fromEntries(contents.map(({ path, text }) => [relative(folder, path), hashOf(text)])),
     again: (isOwnSource && earlier?.again) || installCommand(),
-    made: [...new Set([...(earlier?.made ?? []), ...foldersMade(launcher, command.path)])],
+    made: [
+      ...new Set([
+        ...(earlier?.made ?? []),
+        ...foldersMade(launcher, command.path, service?.record.path ?? null),
+      ]),
+    ],
     settings: {
       ...earlier?.settings,
       ...Object.fromEntries(
@@ -72,6 +86,7 @@ export async function planInstall(request: Request, situation: Situation): Promi
         }),
       ),
     },
+    ...(service && { service: service.record }),
     ...(earlier?.trust && { trust: earlier.trust }),
   };
   const stale = Object.entries(earlier?.files ?? {}).filter(([name]) => !(name in manifest.files));
@@ -82,18 +97,16 @@ export async function planInstall(request: Request, situation: Situation): Promi
     folder,
     settings: parts.flatMap(({ settings }) => settings),
     earlier: [
-      ...contents.flatMap(({ path, text, mode }) => fileChange(path, text, mode)),
+      ...changed,
       ...command.change,
       // Until they are gone, the old ones have to be known.
       ...kept({ ...manifest, files: { ...manifest.files, ...Object.fromEntries(stale) } }),
+      ...(service?.plan.change ?? []),
     ],
     later: [
       ...stale.map(([name]) => removal(join(folder, name), folder)),
       ...(stale.length > 0 ? kept(manifest) : []),
-      ...leftovers(
-        folder,
-        targets.map(({ path }) => path),
-      ),
+      ...leftovers(folder, [...targets.map(({ path }) => path), ...(service ? [service.plan.path] : [])]),
     ],
     clients: parts.map(({ target: { harness, scope }, events }) => ({ harness, scope, events })),
     trust: {
@@ -104,6 +117,12 @@ export async function planInstall(request: Request, situation: Situation): Promi
           : [],
       ),
     },
+    service: service?.plan,
+    stillOff: stillOff(
+      monitorsIn(service?.record.dir ?? named ?? defaultInbox(env)),
+      service !== undefined,
+      flags,
+    ),
     question: request.trust ? "Write this, and let Codex trust its hooks?" : "Write this?",
     notes: [
       ...leftOut,
@@ -117,6 +136,7 @@ export async function planInstall(request: Request, situation: Situation): Promi
           ]
         : []),
       ...command.notes,
+      ...(service?.plan.notes ?? []),
     ],
   };
 }

@@ -34,6 +34,18 @@ const MANIFEST = z.object({
       before: z.record(z.string(), z.nullable(z.string())),
     }),
   ),
+  /** What runs the monitors. */
+  service: z.optional(
+    z.object({
+      /** The file that describes it to its manager, and the SHA-256 of what was written there. */
+      path: z.string(),
+      hash: z.string(),
+      /** What it has as PATH. */
+      PATH: z.string(),
+      /** The inbox that it is told of. */
+      dir: z.optional(z.string()),
+    }),
+  ),
   /** What Codex was told to trust, by the config.toml that says so. */
   trust: z.optional(
     z.record(

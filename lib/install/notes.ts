@@ -115,7 +115,8 @@ function uninstallFrom(
 }
 
 /** The lines that say what became of an installation: at their end, what is still off and the command for each. */
-export function installedLines({ clients, settings, trust }: Plan, { what, trusted }: Outcome): string[] {
+export function installedLines(plan: Plan, { what, trusted }: Outcome): string[] {
+  const { clients, settings, trust, service } = plan;
   if (what !== "done" && what !== "nothing") return [];
   const asked = trust.last.length > 0;
   const runs = clients.map(({ harness, events }) => {
@@ -125,7 +126,8 @@ export function installedLines({ clients, settings, trust }: Plan, { what, trust
     if (harness === "codex") return `${hooks}, ${asked ? "in new sessions" : "as far as you trust them"}`;
     return `${hooks}${what === "done" ? ", in open sessions too" : " already"}`;
   });
-  if (what === "nothing") return [`nothing to do: ${runs.join("; ")}`];
+  const lines = service?.lines ?? [];
+  if (what === "nothing") return [`nothing to do: ${runs.join("; ")}`, ...lines];
   const codex = clients.find(({ harness }) => harness === "codex");
   const isNew = codex && settings.some(({ path }) => basename(path) === "hooks.json");
   return [
@@ -135,7 +137,9 @@ export function installedLines({ clients, settings, trust }: Plan, { what, trust
       return notes.length > 0 ? [] : ["Codex trusts them already"];
     }),
     ...(isNew && !asked ? untrusted(codex.scope ?? "user") : []),
-    ...STILL_OFF,
+    ...lines,
+    ...plan.stillOff,
+    "nothing was tried yet; to check the whole path: signals doctor",
     "to take it all back: signals uninstall",
   ];
 }
@@ -147,7 +151,12 @@ function untrusted(scope: Scope): string[] {
   ];
 }
 
-const STILL_OFF = [
-  "nothing watches anything yet; how a script of yours fires: signals fire --help",
-  "nothing was tried yet; to check the whole path: signals doctor",
-];
+/** What keeps monitors from watching, and the command for it. */
+export function stillOff(monitors: number | undefined, hasService: boolean, flags: string): string[] {
+  if (monitors === 0)
+    return [
+      "nothing watches anything yet; how monitors do: signals poll --help; how a script of yours fires: signals fire --help",
+    ];
+  if (monitors === undefined || hasService) return [];
+  return [`no service runs the monitors of config.toml; to have one: signals install --service${flags}`];
+}

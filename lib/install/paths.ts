@@ -32,6 +32,8 @@ const SETTINGS: Readonly<Record<Harness, Settings>> = {
 export interface Situation {
   cwd: string;
   env: NodeJS.ProcessEnv;
+  /** Of the machine; that of this process where it is not said. */
+  platform?: NodeJS.Platform | undefined;
 }
 
 /** Where this runs. */

@@ -66,10 +66,14 @@ export interface InboxOfEntries {
  * stands in the command.
  */
 export function inboxFor({ harness }: Target, { dir }: Request, { cwd, env }: Situation): InboxOfEntries {
-  const named = harness === "codex" && env["HARN_EXT_SIGNALS_DIR"] ? inboxDirectory() : undefined;
-  const isUsual = named === undefined || sameFile(named, defaultInbox(env));
   return {
     all: dir === undefined ? undefined : resolve(cwd, dir),
-    first: isUsual ? undefined : named,
+    first: harness === "codex" ? namedInbox(env) : undefined,
   };
+}
+
+/** The inbox that an environment names; undefined for the usual one. */
+export function namedInbox(env: NodeJS.ProcessEnv): string | undefined {
+  const named = env["HARN_EXT_SIGNALS_DIR"] ? inboxDirectory() : undefined;
+  return named === undefined || sameFile(named, defaultInbox(env)) ? undefined : named;
 }

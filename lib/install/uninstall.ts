@@ -19,15 +19,16 @@ import {
 import type { Outcome, Plan, Request } from "./plan.ts";
 import { onPath } from "./presence.ts";
 import { registeredHooks } from "./registered.ts";
+import { planNoService } from "./service.ts";
 import { type Handler, readSettings, removeHandlers } from "./settings-file.ts";
 import { handlersIn, isInstalled, reading, settingsChange } from "./settings-plan.ts";
 import type { Target } from "./targets.ts";
 
 /**
  * What uninstalling would do: for a scope, or wherever there is something of ours; of one client, or of all. The files
- * go with the last entry that names them. Throws `SignalsError` when something stands in the way.
+ * and the service go with the last entry that names them. Throws `SignalsError` when something stands in the way.
  */
-export function planUninstall({ scope, harness }: Request, situation: Situation): Plan {
+export async function planUninstall({ scope, harness }: Request, situation: Situation): Promise<Plan> {
   const installation = installationOf(situation.env);
   const manifest = readManifest(installation.manifest);
   const registered = HARNESSES.flatMap((harness) => registeredHooks(harness, situation).hooks);
@@ -61,6 +62,8 @@ export function planUninstall({ scope, harness }: Request, situation: Situation)
   const others = known.filter(({ path }) => !isAmong(targets, path) && holds(path, isOurs));
   const kept = manifest && without(manifest, (path) => !isAmong(others, path));
   const next = kept === undefined ? [] : fileChange(installation.manifest, manifestText(kept), 0o644);
+  const made = manifest?.made ?? [];
+  const service = others.length > 0 ? undefined : await planNoService(manifest?.service, made, situation);
   const trust = untrusting(manifest, (settings) => isAmong(targets, settings), situation);
   return {
     scope,
@@ -68,10 +71,11 @@ export function planUninstall({ scope, harness }: Request, situation: Situation)
     settings: removed.flatMap(({ change }) => change),
     earlier: [],
     later: [
-      ...leftovers(
-        installation.folder,
-        targets.map(({ path }) => path),
-      ),
+      ...leftovers(installation.folder, [
+        ...targets.map(({ path }) => path),
+        ...(service ? [service.path] : []),
+      ]),
+      ...(service ? [...service.traces, ...service.change] : []),
       ...(others.length > 0 ? next : allFiles(installation, manifest, situation)),
     ],
     clients: HARNESSES.map((harness) => {
@@ -79,6 +83,8 @@ export function planUninstall({ scope, harness }: Request, situation: Situation)
       return { harness, scope, events: [...new Set(events)] };
     }).filter(({ events }) => events.length > 0),
     trust: { first: trust.asks, last: [] },
+    service,
+    stillOff: [],
     question: "Remove this?",
     notes: [
       ...others.map(
@@ -86,6 +92,7 @@ export function planUninstall({ scope, harness }: Request, situation: Situation)
           `${path} still has entries, so the files stay; without --scope or --harness all of it goes`,
       ),
       ...trust.notes,
+      ...(service?.notes ?? []),
       ...removed.flatMap(({ notes }) => notes),
       ...registered
         .filter(({ kind }) => kind === "copy" || kind === "launcher")
@@ -174,12 +181,14 @@ function ownTrust(path: string, manifest: Manifest | undefined, { env }: Situati
 }
 
 /** The lines that say what became of it. */
-export function uninstalledLines({ clients }: Plan, { what, trusted }: Outcome, dir: string): string[] {
+export function uninstalledLines(plan: Plan, { what, trusted }: Outcome, dir: string): string[] {
+  const { clients, service } = plan;
   if (what === "nothing") return ["nothing to do: nothing of ambient-signals was found there"];
   if (what !== "done") return [];
   const out = clients.map(
     ({ harness, events }) => `${events.length} hooks are out of the settings of ${CLIENTS[harness].name}`,
   );
+  if (service && service.change.length > 0) out.push("the service is gone");
   return [
     `uninstalled: ${out.join(", ") || "the files, which no settings named"}`,
     ...trusted.flatMap(({ hooks, config }) =>

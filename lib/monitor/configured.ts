@@ -16,6 +16,11 @@ export interface Configured {
   label: string;
   /** The same for two entries exactly when they watch the same. */
   id: string;
+  /** The file that runs it, and what it is given. */
+  file: Entry;
+  args: readonly string[];
+  /** It is an executable, which the file runs. */
+  isForeign: boolean;
 }
 
 /** One poll of it, as a process. */
@@ -29,50 +34,59 @@ const FOLDER = "monitors/";
 /** The monitor that runs whatever is no monitor itself. */
 const CHECK = "check";
 
-/** What the entries of the config.toml in `dir` watch. Of several that watch the same there is only the first. */
-export function configuredIn(dir: string, monitors: readonly MonitorEntry[]): Configured[] {
-  const all = monitors.map((entry): Configured => {
-    const { args } = entry;
-    const isOurs = monitorNamed(entry.run) !== undefined;
-    // A monitor knows itself by its command line and its directory.
-    const watch = isOurs ? watchOf(entry.run, args, dir) : watchOf(CHECK, ["--", entry.run, ...args], dir);
-    return { entry, watch, label: labelOf(watch), id: JSON.stringify(watch) };
+/**
+ * What the entries of the config.toml in `dir` watch. Of several that watch the same there is only the first. Throws
+ * `SignalsError` in a copy that stands alone.
+ */
+export function configuredIn(
+  dir: string,
+  monitors: readonly MonitorEntry[],
+  env: NodeJS.ProcessEnv,
+): Configured[] {
+  const known = new Map(monitorFiles().map((file) => [nameOf(file), file]));
+  const all = monitors.flatMap((entry): Configured[] => {
+    const own = known.get(entry.run);
+    const file = own ?? known.get(CHECK);
+    if (file === undefined) return [];
+    const args = own ? entry.args : ["--", withHome(entry.run, env), ...entry.args];
+    // As the monitor, in its own process, tells itself from others.
+    const watch = watchOf(nameOf(file), args, dir);
+    const id = JSON.stringify(watch);
+    return [{ entry, watch, label: labelOf(watch), id, file, args, isForeign: own === undefined }];
   });
   return all.filter(({ id }, i) => all.findIndex((other) => other.id === id) === i);
 }
 
 /** What a poll of it runs: node's arguments, which begin with the file. It prints one report as JSON. */
-export function commandOf({ entry }: Configured, dir: string, env: NodeJS.ProcessEnv): Command {
-  const { run, args, every, repository = "" } = entry;
-  const own = monitorNamed(run);
-  const file = own ?? monitorNamed(CHECK);
-  if (file === undefined) throw new Error(`${FOLDER}${CHECK} is missing`);
-  // Ours first: what follows may hold a `--`.
-  const ours = ["--json", "--dir", dir];
+export function commandOf({ entry, file, args }: Configured, dir: string, env: NodeJS.ProcessEnv): Command {
+  const { every, repository = "" } = entry;
   return {
-    args: [...runnerOf(file), ...ours, ...(own ? args : ["--", withHome(run, env), ...args])],
+    // Ours first: what follows may hold a `--`.
+    args: [...runnerOf(file), "--json", "--dir", dir, ...args],
     cwd: dir,
     env: { ...env, [HOME_REPOSITORY]: repository, [POLLED_EVERY]: formatDuration(every) },
   };
 }
 
 /** Why it cannot be run at all; undefined when it can be tried. */
-export function faultOf({ entry }: Configured, dir: string, env: NodeJS.ProcessEnv): string | undefined {
+export function faultOf(
+  { entry, isForeign }: Configured,
+  dir: string,
+  env: NodeJS.ProcessEnv,
+): string | undefined {
   const { run, args } = entry;
-  if (monitorNamed(run)) {
+  if (!isForeign) {
     const end = args.indexOf("--");
     const flags = end < 0 ? args : args.slice(0, end);
     const isAgain = flags.some((flag) => /^--every(=|$)/.test(flag));
-    return isAgain ? "args: --every: stands in a line of its own; write every = there" : undefined;
+    return isAgain ? "args: --every: has a line of its own; write every there" : undefined;
   }
-  if (!run.includes("/")) {
-    if (onPath(run, env)) return undefined;
-    const known = monitors().map(nameOf);
-    const meant = nearest(run, known);
-    const help = meant ? `did you mean ${meant}?` : `the monitors are ${known.join(", ")}`;
-    return `run: ${run}: is no monitor, and no program on PATH; ${help}`;
-  }
-  return pathFault(resolve(dir, withHome(run, env)), run);
+  if (run.includes("/")) return pathFault(resolve(dir, withHome(run, env)), run);
+  if (onPath(run, env)) return undefined;
+  const known = monitorFiles().map(nameOf);
+  const meant = nearest(run, known);
+  const help = meant ? `did you mean ${meant}?` : `the monitors are ${known.join(", ")}`;
+  return `run: ${run}: is no monitor, and no program on PATH; ${help}`;
 }
 
 function pathFault(file: string, run: string): string | undefined {
@@ -92,14 +106,10 @@ function withHome(path: string, env: NodeJS.ProcessEnv): string {
   return path.startsWith("~/") ? `${env["HOME"] ?? "~"}${path.slice(1)}` : path;
 }
 
-function monitors(): Entry[] {
+function monitorFiles(): Entry[] {
   return entries().filter(({ name }) => name.startsWith(FOLDER));
 }
 
 function nameOf({ name }: Entry): string {
   return name.slice(FOLDER.length);
-}
-
-function monitorNamed(name: string): Entry | undefined {
-  return monitors().find((entry) => nameOf(entry) === name);
 }
