@@ -24,11 +24,12 @@ export function headerOf(url: string): string {
 
 /** The same from the file's text. */
 export function headerIn(source: string): string {
-  const comment = /\/\*\*\n([\s\S]*?)\n \*\//.exec(source)?.[1] ?? "";
+  const comment = /\/\*\*([\s\S]*?)\*\//.exec(source)?.[1] ?? "";
   return comment
     .split("\n")
-    .map((line) => line.replace(/^ \* ?/, ""))
-    .join("\n");
+    .map((line) => line.replace(/^ \*? ?/, ""))
+    .join("\n")
+    .trim();
 }
 
 /** The version of the package that this runs from, bundled or not. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -91,6 +91,11 @@ describe("README.md", () => {
     const commands = blocks("sh").filter((block) => !/^npm ci\b/.test(block));
     assert.ok(commands.length >= 4);
     const printed: string[] = [];
+    // What it tells a reader to save.
+    const [monitor = ""] = blocks("ts");
+    mkdirSync(join(home, "dotfiles"));
+    writeFileSync(join(home, "dotfiles", "disk-space.mts"), monitor);
+    assert.equal(monitor.trimEnd().split("\n").length, 20);
     for (const block of commands) {
       const { code, stdout, stderr } = await run("bash", ["-euo", "pipefail", "-c", block], { env });
       assert.equal(code, 0, `${block}\n${stdout}\n${stderr}`);
@@ -102,10 +107,16 @@ describe("README.md", () => {
     assert.deepEqual(
       inbox.signals.map(({ key, hints }: Signal) => [key, hints.repository]),
       [
-        ["ci:main", "acme/api"],
         ["backup", undefined],
+        ["deploy", "acme/api"],
       ],
     );
+    const saw = /^DISK-SPACE (OK|WARNING|CRITICAL) - \d+ % of the disk of \/ is free$/m;
+    for (const expected of [saw, /^FILE WARNING - /m, /^CHECK OK - /m])
+      assert.ok(
+        printed.some((text) => expected.test(text)),
+        `${expected}\n${printed.join("")}`,
+      );
     assert.deepEqual(inbox.sessions, [], "trying a hook leaves no session in the person's own inbox");
     const shown = /"additionalContext":"Ambient signals: .*what happened: It works/;
     assert.ok(

@@ -230,6 +230,10 @@ describe("a poll", () => {
     await bench.poll({ ...RED, at: AT(5) });
     assert.equal((await bench.poll({ ...GREEN, at: AT(4) })).verdicts[0]?.outcome, "stale");
     assert.equal((await bench.poll({ ...GREEN, at: AT(6) })).verdicts[0]?.outcome, "resolved");
+    await bench.poll({ ...RED, at: AT(7) });
+    await bench.poll({ ...RED, at: AT(9) });
+    assert.equal((await bench.poll({ ...GREEN, at: AT(8) })).verdicts[0]?.outcome, "stale");
+    assert.equal((await bench.poll(GREEN)).verdicts[0]?.outcome, "resolved");
     assert.equal((await bench.poll({ ...RED, at: "last tuesday" })).verdicts[0]?.outcome, "refired");
   });
 
@@ -244,6 +248,8 @@ describe("a poll", () => {
       ["fired", "refused"],
     );
     assert.match(report.verdicts[1]?.reason ?? "", /full|max_signals/);
+    const gone = await bench.poll({ verdicts: [RED], gone: "gone" });
+    assert.equal(gone.verdicts.length, 1, "what was never fired is not over");
   });
 
   const long = "x".repeat(5_000);
@@ -349,8 +355,8 @@ describe("a source that cannot be read", () => {
     assert.equal(asked, 1);
     wait(1);
     await bench.poll(GREEN);
-    assert.equal(bench.state()?.not_before, undefined);
-    assert.equal(bench.state()?.failures, 0);
+    const { not_before, failures, error } = bench.state() ?? {};
+    assert.deepEqual([not_before, failures, error], [undefined, 0, undefined]);
   });
 
   test("that limits without a time is left alone for a minute, and longer each time", async () => {
@@ -411,6 +417,16 @@ describe("what is kept from poll to poll", () => {
     assert.equal(readdirSync(join(bench.dir, "monitors")).length, 4);
   });
 
+  test("holds the answers of a source only as long as they are asked for", async () => {
+    const bench = new Bench();
+    await bench.poll(({ memory }) => {
+      memory["etag:1"] = { etag: "1", data: {} };
+      memory["own"] = 1;
+      return GREEN;
+    });
+    assert.deepEqual(bench.state()?.memory, { own: 1 });
+  });
+
   test("does not keep what a failed poll remembered", async () => {
     const bench = new Bench();
     await bench.poll(({ memory }) => {
@@ -422,7 +438,7 @@ describe("what is kept from poll to poll", () => {
 
   for (const [what, text] of [
     ["is no JSON", "{"],
-    ["is of another shape", '{"name":"ci","args":[],"cwd":"/","failures":0,"tracks":{"a":1},"memory":{}}'],
+    ["is of another shape", '{"name":"ci","args":[],"cwd":"/","failures":0,"tracks":{"a":null},"memory":{}}'],
     ["is empty", ""],
   ] as const)
     test(`that ${what} begins anew, and loses no signal`, async () => {
@@ -430,7 +446,7 @@ describe("what is kept from poll to poll", () => {
       await bench.poll(RED);
       const [file = ""] = readdirSync(join(bench.dir, "monitors"));
       writeFileSync(join(bench.dir, "monitors", file), text);
-      assert.equal((await bench.poll(RED)).verdicts[0]?.outcome, "extended");
+      assert.equal((await bench.poll({ verdicts: [RED], gone: "gone" })).verdicts[0]?.outcome, "extended");
       assert.equal((await bench.poll(GREEN)).verdicts[0]?.outcome, "resolved");
     });
 

@@ -1,4 +1,5 @@
-import type { Document, Session } from "../document.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Document, Hints, Session } from "../document.ts";
 import { attempt, messageOf, UsageError } from "../errors.ts";
 import { look, transact } from "../inbox.ts";
 import { isLive } from "../session.ts";
@@ -7,7 +8,7 @@ import { plus, type Time, timeOf } from "../time.ts";
 import { type Delivery, deliveryOf } from "../view.ts";
 import { FAILURES, ownVerdict, type Reported, type Reporter, report, SELF } from "./report.ts";
 import { Source, Unreadable } from "./source.ts";
-import { labelOf, readState, type State, sweepStates, type Watch, writeState } from "./state.ts";
+import { forget, labelOf, readState, type State, sweepStates, type Watch, writeState } from "./state.ts";
 import { type Decision, decide, type Hysteresis, type Track } from "./steady.ts";
 import {
   type Found,
@@ -158,15 +159,22 @@ async function inTime(options: PollOptions, memory: Record<string, unknown>, now
     if (signal.aborted) end();
     else signal.addEventListener("abort", end, { once: true });
   });
+  const looking = (async () => check({ now, source, memory, signal, sessions }))();
   try {
-    const looking = (async () => check({ now, source, memory, signal, sessions }))();
     const found = await Promise.race([looking, ended]);
     source.forgetOthers();
     return found;
+  } catch (error) {
+    // What it has started would outlive this process.
+    if (signal.aborted) await Promise.race([looking.catch(() => {}), sleep(PUT_AWAY_MS)]);
+    throw error;
   } finally {
     clearTimeout(timer);
   }
 }
+
+/** How long a check that is to stop has to put away what it has started. */
+const PUT_AWAY_MS = 3_000;
 
 /** What is kept of a poll that could not read its source. */
 function failure(error: unknown, before: State, now: Time): Pick<State, "failures" | "error" | "not_before"> {
@@ -182,7 +190,48 @@ function failure(error: unknown, before: State, now: Time): Pick<State, "failure
 
 const LONGEST_ERROR = 300;
 
-async function failed(state: State, options: PollOptions, now: Time): Promise<Polled> {
+/** Who speaks for a monitor that cannot speak for itself. */
+export interface Minder {
+  dir: string;
+  watch: Watch;
+  every: number;
+  /** Where its news is at home. */
+  hints: Hints;
+}
+
+/**
+ * Counts a poll that never came to a report, as the monitor itself counts those that could not read: the third in a
+ * row fires its signal about itself, and its next good read resolves that. Throws `SignalsError` when the inbox
+ * cannot be used.
+ */
+export function noteFailure(minder: Minder, message: string): Promise<Polled> {
+  const now = timeOf(Date.now());
+  const before = readState(minder.dir, minder.watch);
+  const state: State = { ...before, every: minder.every, polled_at: now, not_before: undefined };
+  return failed({ ...state, ...failure(new Error(message), before, now) }, optionsOf(minder), now);
+}
+
+/**
+ * A monitor that is not to run any more has no trouble any more. What it said of its source stays, until it expires.
+ * Throws `SignalsError` when the inbox cannot be used.
+ */
+export async function retire(minder: Minder): Promise<void> {
+  const { dir, watch } = minder;
+  const state = readState(dir, watch);
+  if (state.failures === 0) return;
+  if (state.failures >= FAILURES) await tell(state, [], optionsOf(minder), "is not run any more");
+  if (state.read_at === undefined) forget(dir, watch);
+  else writeState(dir, { ...state, failures: 0, error: undefined });
+}
+
+function optionsOf({ dir, watch, hints }: Minder): TellOptions {
+  const by = { producer: `monitors/${watch.name}`, provider: SELF, why: "", action: "", hints };
+  return { dir, by: { ...by, asked: undefined, severity: undefined }, dryRun: false, onConfigFault: "keep" };
+}
+
+type TellOptions = Pick<PollOptions, "dir" | "by" | "dryRun" | "onConfigFault">;
+
+async function failed(state: State, options: TellOptions, now: Time): Promise<Polled> {
   const after: State = { ...state, status: "UNKNOWN", summary: state.error ?? "" };
   if (options.dryRun) return reportOf(after, now, [], { reported: [] }, SELF);
   // First the count: whoever cannot write the inbox goes on to count.
@@ -199,8 +248,13 @@ function asked(state: State, now: Time): Polled {
 }
 
 /** One transaction for all that a poll has to report, and for what the monitor says of itself. */
-async function tell(state: State, decisions: readonly Decision[], { dir, by, onConfigFault }: PollOptions) {
-  const { verdict } = ownVerdict(state);
+async function tell(
+  state: State,
+  decisions: readonly Decision[],
+  { dir, by, onConfigFault }: TellOptions,
+  over?: string,
+) {
+  const { verdict } = ownVerdict(state, over);
   const own: Decision = {
     verdict,
     do: verdict.status === "OK" ? "resolve" : "fire",

@@ -141,17 +141,17 @@ function here(): string {
 /** Polls in a row that may fail before the monitor says so itself. */
 export const FAILURES = 3;
 
-/** The verdict of a monitor on itself: whether it can read its source. */
-export function ownVerdict(state: State): { key: string; verdict: Verdict } {
+/** The verdict of a monitor on itself: whether it can read its source; `over` says why that does not matter any more. */
+export function ownVerdict(state: State, over?: string): { key: string; verdict: Verdict } {
   const { name, args, cwd, failures, error = "", read_at } = state;
   const label = labelOf(state);
   const since = read_at ? `since ${read_at}` : "yet";
-  const summary =
-    failures === 0
-      ? `The monitor ${label} reads its source again`
-      : `The monitor ${label} has not been able to read its source ${since}: ${error}`;
+  const isWell = failures === 0 || over !== undefined;
+  const summary = isWell
+    ? `The monitor ${label} ${over ?? "reads its source again"}`
+    : `The monitor ${label} has not been able to read its source ${since}: ${error}`;
   const verdict: Verdict = {
-    status: failures === 0 ? "OK" : "WARNING",
+    status: isWell ? "OK" : "WARNING",
     kind: "monitor",
     identity: [name, ...args, cwd],
     summary,

@@ -62,6 +62,9 @@ export interface Monitor<F extends Flags> {
 /** The repository that signals of a monitor are at home in when it knows none itself; empty: nowhere. */
 export const HOME_REPOSITORY = "HARN_EXT_SIGNALS_REPOSITORY";
 
+/** Set by `signals poll`: each of its polls is one of many, so often, and it says itself what is wrong with config.toml. */
+export const POLLED_EVERY = "HARN_EXT_SIGNALS_POLLED_EVERY";
+
 const EXITS = { help: 3, wrong: 3, failed: 3 };
 
 /**
@@ -79,6 +82,8 @@ export async function runMonitor<const F extends Flags = Record<never, never>>(
     const common = cli.flags as Cli<typeof MONITOR_FLAGS>["flags"];
     const name = basename(fileURLToPath(url)).replace(/\.m?[jt]s$/, "");
     const every = common.every === undefined ? undefined : durationFrom("--every", common.every);
+    const runEvery = process.env[POLLED_EVERY];
+    const often = every ?? (runEvery ? durationFrom(POLLED_EVERY, runEvery) : undefined);
     const options: PollOptions = {
       dir: cli.dir,
       watch: watchOf(name, process.argv.slice(2), attempt(() => process.cwd()) ?? "/"),
@@ -86,9 +91,9 @@ export async function runMonitor<const F extends Flags = Record<never, never>>(
       steady: steadyOf(monitor, common),
       check: (look) => monitor.check({ ...look, flags: cli.flags, args: cli.args } as unknown as Asked<F>),
       timeoutMs: durationFrom("--timeout", common.timeout ?? monitor.timeout ?? "30s"),
-      every,
+      every: often,
       dryRun: common["dry-run"] ?? false,
-      onConfigFault: every === undefined ? "throw" : "keep",
+      onConfigFault: often === undefined ? "throw" : "keep",
     };
     if (every !== undefined) return again(options, every, cli.json);
     const polled = await pollOnce(options);

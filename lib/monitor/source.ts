@@ -10,14 +10,21 @@ export class Unreadable extends SignalsError {
   readonly waitMs: number | undefined;
   /** It limits how often it may be asked: without a time of its own, a minute at least, and longer each time. */
   readonly limited: boolean;
+  /** The status of the answer, when it was one that refuses. */
+  readonly status: number | undefined;
 
   constructor(
     message: string,
-    { waitMs, limited = false }: { waitMs?: number | undefined; limited?: boolean } = {},
+    {
+      waitMs,
+      limited = false,
+      status,
+    }: { waitMs?: number | undefined; limited?: boolean; status?: number } = {},
   ) {
     super(message);
     this.waitMs = waitMs;
     this.limited = limited;
+    this.status = status;
   }
 }
 
@@ -137,6 +144,7 @@ function refusal({ status, headers }: Response, url: string, text: string): Unre
   return new Unreadable(`${placeOf(url)}: answered ${status}${why}${said && `: ${said}`}`, {
     waitMs,
     limited,
+    status,
   });
 }
 

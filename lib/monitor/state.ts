@@ -63,9 +63,14 @@ export function watchOf(name: string, argv: readonly string[], cwd: string): Wat
 
 /** The monitor for people: its name and arguments, without passwords in URLs, of a readable length. */
 export function labelOf({ name, args }: Pick<Watch, "name" | "args">): string {
-  const words = clean([name, ...args.map(shellWord)].join(" ")).replace(/(:\/\/)[^/@\s]*@/g, "$1");
+  const words = commandLine([name, ...args]);
   const chars = Array.from(words);
   return chars.length > LONGEST_LABEL ? `${chars.slice(0, LONGEST_LABEL - 1).join("")}…` : words;
+}
+
+/** Words as one line that a shell would take, without passwords in URLs. */
+export function commandLine(words: readonly string[]): string {
+  return clean(words.map(shellWord).join(" ")).replace(/(:\/\/)[^/@\s]*@/g, "$1");
 }
 
 const LONGEST_LABEL = 80;
@@ -96,6 +101,11 @@ export function writeState(dir: string, state: State): void {
   } catch (error) {
     throw cannotWrite(join(dir, FOLDER), error);
   }
+}
+
+/** Forgets all that is known of a monitor. Throws the system's error. */
+export function forget(dir: string, watch: Watch): void {
+  rmSync(fileOf(dir, watch), { force: true });
 }
 
 /** All monitors that polled of late, the newest first. What cannot be read is left out. */
