@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { attempt } from "./errors.ts";
 import { repositoryOf } from "./repository.ts";
@@ -28,6 +28,18 @@ export function locate(cwd: string): Place {
     }
     if (dir === dirname(dir)) return { cwd: real };
   }
+}
+
+/** The branch that is checked out in the work tree at `dir`; undefined on none, as in a rebase, or where none can be read. */
+export function branchAt(dir: string): string | undefined {
+  const gitDir = gitDirOf(dir);
+  if (gitDir === undefined) return undefined;
+  const head = join(gitDir, "HEAD");
+  // Old versions of git made a symlink of it.
+  const target = attempt(() => readlinkSync(head)) ?? readSmall(head)?.replace(/^ref:\s*/, "");
+  const [, branch] = /^refs\/heads\/(.+)$/.exec(target ?? "") ?? [];
+  // What git writes where the branches are kept in another form than files.
+  return branch === ".invalid" ? undefined : branch;
 }
 
 /** The git directory of the work tree at `dir`: its `.git`, or where that leads in worktrees and submodules. */

@@ -24,6 +24,8 @@ export { planUninstall, uninstalledLines } from "./install/uninstall.ts";
 export { requireSignal, shortKey, signalNamed } from "./key.ts";
 export { ack, leaseOrder } from "./lease.ts";
 export { fire, resolve } from "./lifecycle.ts";
+export { lastReads } from "./monitor/last-read.ts";
+export { pollMonitors } from "./monitor/poller.ts";
 export { deliveryShown, printSignals, sessionLine, timeShown } from "./people.ts";
 export { endByHand, registerByHand, sessionNamed } from "./registry.ts";
 export { previewReminder } from "./render.ts";

@@ -296,7 +296,7 @@ type ConfigFile = { stamp: string } & ({ policy: Policy } | { fault: string });
 const CONFIG_VERSION = 2;
 
 /** Which version of the file is there, as this code reads it; a changed file has another stamp. */
-function configStamp(dir: string): string {
+export function configStamp(dir: string): string {
   const path = join(dir, "config.toml");
   try {
     const stat = statSync(path);

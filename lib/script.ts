@@ -39,6 +39,8 @@ export interface ScriptOptions<F extends Flags> {
   rest?: boolean;
   /** There is nothing to print as JSON. */
   forPeople?: boolean;
+  /** What the help says after the file's own: of flags that it has from elsewhere. */
+  help?: string;
   /**
    * The status of help and version, of wrong arguments, and of what failed: those of a script, unless said otherwise.
    * A monitor has one for all three, so that one that is called wrong never reads as well.
@@ -70,7 +72,7 @@ export async function runScript<const F extends Flags = Record<never, never>>(
     const { cli, help, version } = parse(process.argv.slice(2), options);
     if (help || version) {
       process.exitCode = exits.help;
-      return writeOut(help ? headerOf(url) : versionText());
+      return writeOut(help ? [headerOf(url), options.help].filter(Boolean).join("\n\n") : versionText());
     }
     checkArguments(cli.args, options);
     if (cli.json && options.forPeople)
@@ -96,8 +98,13 @@ export function line(text: string, colour?: Colour): void {
 
 /** The same for a line that is clean already, and whose spaces are to stay. */
 export function cleanLine(text: string, colour?: Colour): void {
-  const coloured = colour !== undefined && process.stdout.isTTY && !process.env["NO_COLOR"];
-  writeOut(coloured ? `\x1b[${COLOURS[colour]}m${text}\x1b[0m` : text);
+  writeOut(coloured(text, colour));
+}
+
+/** A text as stdout shows it: in a colour only on a terminal, and where nobody asked for none. */
+export function coloured(text: string, colour: Colour | undefined): string {
+  const isOn = colour !== undefined && process.stdout.isTTY && !process.env["NO_COLOR"];
+  return isOn ? `\x1b[${COLOURS[colour]}m${text}\x1b[0m` : text;
 }
 
 /** A line of what belongs to the line before it. */

@@ -6,7 +6,7 @@
  *   repair   moves a broken inbox aside for a new one; else nothing is changed, but what Codex writes in its folder
  *   canary   sends a harmless test to a live session, and waits until its hook confirms it
  *
- * Reads    the inbox directory, the settings of the clients, what is installed, and what Codex trusts.
+ * Reads    the inbox directory, the settings of the clients, what is installed, its service, and what Codex trusts.
  * Prints   a line a check, and what mends it; --json for an array of {check, status, found, mend}.
  * Exits    0 no fault, though there may be notes; 1 a fault; 2 wrong arguments.
  * Needs    nothing.

@@ -4,7 +4,7 @@
  *
  *   usage    signals install [--harness claude-code|codex] [--scope user|project|local] [--yes | --dry-run]
  *            signals install --dir DIR   the hooks use that inbox, whatever their environment says
- *            signals install --service   a service runs the monitors too: systemd of yours, or launchd
+ *            signals install --service   a systemd user unit or a launchd agent runs signals poll, with this PATH
  *            signals install --trust-codex-hooks   Codex trusts them too, and does not ask you
  *   harness  one of them; without it, each that you have
  *   scope    user is for every session of yours (the default); project, and local of Claude Code, for this directory

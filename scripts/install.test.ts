@@ -675,7 +675,7 @@ test("what a dead process left half-written is swept up, and what a living one i
   symlinkSync("../dotfiles/claude.json", machine.at(SETTINGS));
   const start = machine.files();
   const halves = (pid: number | undefined) =>
-    [`${DATA}/scripts/list.mjs`, `${DATA}/installed.json`, "dotfiles/claude.json"].map((path) => {
+    [`${DATA}/scripts/list.mjs`, `${DATA}/installed.json`, COMMAND, "dotfiles/claude.json"].map((path) => {
       machine.write(`${path}.${pid}.x1y2z3.tmp`, "half");
       return `${path}.${pid}.x1y2z3.tmp`;
     });
@@ -933,6 +933,7 @@ test("--json is one document that says what changed", async () => {
     events: EVENTS,
     clients,
     trust: [],
+    service: null,
     notes: [],
   });
   assert.ok(files.includes(machine.at(`${DATA}/launch`)) && files.includes(machine.at(COMMAND)));

@@ -5,13 +5,15 @@
  *   usage    signals list [--all] [--state fired|resolved|expired] [--repo OWNER/NAME] [--session ID]
  *
  * Reads    the inbox, and changes nothing in it.
- * Prints   two lines a signal, newest last; --json for an array; -v for exact times; --all adds the settled ones.
+ * Prints   two lines a signal, newest last; --json for an array; -v for exact times; --all adds the settled ones. Then,
+ *          on stderr and not with --json, when each monitor last read its source.
  * Exits    0 done, 1 failed, 2 wrong arguments.
  * Needs    nothing.
  */
 import {
   findSession,
   isOwed,
+  lastReads,
   look,
   note,
   oneOf,
@@ -22,6 +24,7 @@ import {
   sameRepository,
   sessionNamed,
   signalView,
+  timeShown,
 } from "ambient-signals/cli";
 
 const FLAGS = {
@@ -50,4 +53,5 @@ await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, ve
   if (session !== undefined && !findSession(doc, session)) note(`--session: ${session}: is not registered`);
   if (views.length === 0) note("no signals");
   printSignals(doc, views, now, verbose);
+  for (const text of lastReads(dir, now, (time) => timeShown(time, now, verbose))) note(text);
 });

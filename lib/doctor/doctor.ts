@@ -16,6 +16,7 @@ import {
 import { count, type Finding, fault, ok, type Place } from "./check-finding.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkConfig, checkFailures, checkInbox, checkSessions, checkSignals } from "./check-inbox.ts";
+import { checkMonitors } from "./check-monitors.ts";
 import { checkService } from "./check-service.ts";
 import { checkDirectory, checkFiles, checkLock, checkSpace, hasDirectory } from "./check-store.ts";
 import { checkTrust } from "./check-trust.ts";
@@ -45,6 +46,7 @@ const CHECKS: readonly [check: string, run: Run, where?: "inside"][] = [
   ["inbox", checkInbox, "inside"],
   ["config", checkConfig, "inside"],
   ["signals", checkSignals, "inside"],
+  ["monitors", checkMonitors, "inside"],
   ["sessions", checkSessions, "inside"],
   ["failures", checkFailures, "inside"],
 ];

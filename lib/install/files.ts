@@ -46,10 +46,10 @@ function fixtureFiles(): string[] {
 
 // ---------------------------------------------------------------- what was left over
 
-/** What a write that was broken off left in an installation, or beside a settings file. */
-export function leftovers(folder: string, settings: readonly string[]): Change[] {
+/** What a write that was broken off left in an installation, or beside another file that it writes. */
+export function leftovers(folder: string, others: readonly string[]): Change[] {
   const inside = attempt(() => readdirSync(folder, { recursive: true, encoding: "utf8" })) ?? [];
-  const beside = settings.flatMap((path) => {
+  const beside = others.flatMap((path) => {
     const place = dirname(realPath(path));
     const names = attempt(() => readdirSync(place)) ?? [];
     return names

@@ -106,7 +106,11 @@ export async function planInstall(request: Request, situation: Situation): Promi
     later: [
       ...stale.map(([name]) => removal(join(folder, name), folder)),
       ...(stale.length > 0 ? kept(manifest) : []),
-      ...leftovers(folder, [...targets.map(({ path }) => path), ...(service ? [service.plan.path] : [])]),
+      ...leftovers(folder, [
+        ...targets.map(({ path }) => path),
+        ...(command.path === null ? [] : [command.path]),
+        ...(service ? [service.plan.path] : []),
+      ]),
     ],
     clients: parts.map(({ target: { harness, scope }, events }) => ({ harness, scope, events })),
     trust: {

@@ -73,6 +73,7 @@ export async function planUninstall({ scope, harness }: Request, situation: Situ
     later: [
       ...leftovers(installation.folder, [
         ...targets.map(({ path }) => path),
+        manifest?.command ?? commandPath(situation.env),
         ...(service ? [service.path] : []),
       ]),
       ...(service ? [...service.traces, ...service.change] : []),

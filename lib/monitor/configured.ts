@@ -14,7 +14,6 @@ export interface Configured {
   entry: MonitorEntry;
   watch: Watch;
   label: string;
-  /** The same for two entries exactly when they watch the same. */
   id: string;
   /** The file that runs it, and what it is given. */
   file: Entry;
@@ -51,10 +50,16 @@ export function configuredIn(
     const args = own ? entry.args : ["--", withHome(entry.run, env), ...entry.args];
     // As the monitor, in its own process, tells itself from others.
     const watch = watchOf(nameOf(file), args, dir);
-    const id = JSON.stringify(watch);
-    return [{ entry, watch, label: labelOf(watch), id, file, args, isForeign: own === undefined }];
+    return [
+      { entry, watch, label: labelOf(watch), id: idOf(watch), file, args, isForeign: own === undefined },
+    ];
   });
   return all.filter(({ id }, i) => all.findIndex((other) => other.id === id) === i);
+}
+
+/** The same for two monitors exactly when they watch the same. */
+export function idOf({ name, args, cwd }: Watch): string {
+  return JSON.stringify([name, args, cwd]);
 }
 
 /** What a poll of it runs: node's arguments, which begin with the file. It prints one report as JSON. */

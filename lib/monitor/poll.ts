@@ -110,7 +110,7 @@ export async function pollOnce(options: PollOptions): Promise<Polled> {
     if (error instanceof UsageError) throw error;
     return failed({ ...state, ...failure(error, before, now) }, options, now);
   }
-  const { gone } = reading;
+  const { gone, unread } = reading;
   const absent = gone === undefined ? [] : missing(before, reading, options.by.provider, gone);
   const tracksOf = (verdict: Verdict) => before.tracks[keyOf(options.by.provider, verdict)];
   const decisions = [...reading.verdicts, ...absent].map((verdict) =>
@@ -127,6 +127,7 @@ export async function pollOnce(options: PollOptions): Promise<Polled> {
     ...state,
     failures: 0,
     error: undefined,
+    not_before: askedFor(unread, 1, now),
     read_at: now,
     status,
     summary: summaryOf(reading, decisions, statuses),
@@ -182,10 +183,15 @@ function failure(error: unknown, before: State, now: Time): Pick<State, "failure
   const message = Array.from(clean(messageOf(error)))
     .slice(0, LONGEST_ERROR)
     .join("");
-  const { waitMs, limited } = error instanceof Unreadable ? error : new Unreadable("");
-  // Without a time of its own, a minute at least, and longer each time.
+  return { failures, error: message, not_before: askedFor(error, failures, now) };
+}
+
+/** Until when the source asked for time; without a time of its own a minute at least, and longer each time. */
+function askedFor(error: unknown, failures: number, now: Time): Time | undefined {
+  if (!(error instanceof Unreadable)) return undefined;
+  const { waitMs, limited } = error;
   const wait = waitMs ?? (limited ? Math.min(60_000 * 2 ** (failures - 1), 3_600_000) : undefined);
-  return { failures, error: message, not_before: wait === undefined ? undefined : plus(now, wait) };
+  return wait === undefined ? undefined : plus(now, wait);
 }
 
 const LONGEST_ERROR = 300;
@@ -215,16 +221,16 @@ export function noteFailure(minder: Minder, message: string): Promise<Polled> {
  * A monitor that is not to run any more has no trouble any more. What it said of its source stays, until it expires.
  * Throws `SignalsError` when the inbox cannot be used.
  */
-export async function retire(minder: Minder): Promise<void> {
-  const { dir, watch } = minder;
+export async function retire(dir: string, watch: Watch): Promise<void> {
   const state = readState(dir, watch);
   if (state.failures === 0) return;
-  if (state.failures >= FAILURES) await tell(state, [], optionsOf(minder), "is not run any more");
+  if (state.failures >= FAILURES)
+    await tell(state, [], optionsOf({ dir, watch, hints: {} }), "is not run any more");
   if (state.read_at === undefined) forget(dir, watch);
   else writeState(dir, { ...state, failures: 0, error: undefined });
 }
 
-function optionsOf({ dir, watch, hints }: Minder): TellOptions {
+function optionsOf({ dir, watch, hints }: Omit<Minder, "every">): TellOptions {
   const by = { producer: `monitors/${watch.name}`, provider: SELF, why: "", action: "", hints };
   return { dir, by: { ...by, asked: undefined, severity: undefined }, dryRun: false, onConfigFault: "keep" };
 }

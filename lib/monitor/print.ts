@@ -27,7 +27,7 @@ export function printReport({ report, doc }: Polled): void {
 }
 
 /** What became of one condition; undefined where there is nothing to say. */
-function fateOf(verdict: VerdictReport, doc: Document | undefined): string | undefined {
+export function fateOf(verdict: VerdictReport, doc: Document | undefined): string | undefined {
   const { outcome, key, generation, delivery, reason, waits, status } = verdict;
   if (outcome === "refused") return `refused: ${reason}`;
   if (waits !== undefined) return status === "OK" ? `not resolved yet: ${waits}` : `not fired: ${waits}`;

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import { ROOT, type RunOptions, run, TSX } from "../testing/process.ts";
 import { tempDirectory } from "../testing/temp.ts";
 import type { PollReport } from "./poll.ts";
-import { pauseAfter } from "./run.ts";
+import { MONITOR_FLAGS, pauseAfter } from "./run.ts";
 
 /** A monitor of somebody's own, in a folder of theirs beside the installed package: it tells what a file says. */
 const own = realpathSync(tempDirectory("own"));
@@ -110,6 +110,7 @@ describe("a monitor of one's own", () => {
     const place = new Place();
     const help = await place.run(["--help"]);
     assert.deepEqual([help.code, help.stdout.split("\n")[0]], [3, "Says what a file says."]);
+    for (const flag of Object.keys(MONITOR_FLAGS)) assert.match(help.stdout, new RegExp(`--${flag}\\b`));
     assert.equal((await place.run(["--version"])).code, 3);
   });
 

@@ -65,6 +65,14 @@ export const HOME_REPOSITORY = "HARN_EXT_SIGNALS_REPOSITORY";
 /** Set by `signals poll`: each of its polls is one of many, so often, and it says itself what is wrong with config.toml. */
 export const POLLED_EVERY = "HARN_EXT_SIGNALS_POLLED_EVERY";
 
+const HELP = `Every monitor has these flags too:
+
+  when       --every 60s: again and again, until it is told to stop (then it exits 0); --timeout 30s for one look
+  what       --severity info|warning|urgent, whatever the status; --dry-run touches nothing; --json
+  patience   --polls N --over 2m: how long it has to last, before it fires and before it resolves
+  hints      --repo OWNER/NAME --cwd DIR --session ID, or --no-hint: who should hear of it
+  others     --dir DIR: another inbox; -h, --version, -v`;
+
 const EXITS = { help: 3, wrong: 3, failed: 3 };
 
 /**
@@ -78,7 +86,7 @@ export async function runMonitor<const F extends Flags = Record<never, never>>(
 ): Promise<void> {
   const { required = [], optional = [], rest = false } = monitor;
   const flags = { ...MONITOR_FLAGS, ...monitor.flags } as F & typeof MONITOR_FLAGS;
-  await runScript(url, { flags, required, optional, rest, exits: EXITS }, async (cli) => {
+  await runScript(url, { flags, required, optional, rest, exits: EXITS, help: HELP }, async (cli) => {
     const common = cli.flags as Cli<typeof MONITOR_FLAGS>["flags"];
     const name = basename(fileURLToPath(url)).replace(/\.m?[jt]s$/, "");
     const every = common.every === undefined ? undefined : durationFrom("--every", common.every);

@@ -28,6 +28,16 @@ describe("a monitor", () => {
       ["https://ada:pw@ci.example.test/x"],
       "ci https://ci.example.test/x",
     ],
+    [
+      ["https://api.example.test/up?token=abc"],
+      ["https://api.example.test/up?token=abc"],
+      "ci 'https://api.example.test/up?…'",
+    ],
+    [
+      ["--header", "Authorization: Bearer abc", "--header=X-Key: abc"],
+      ["--header", "Authorization: Bearer abc", "--header=X-Key: abc"],
+      "ci --header 'Authorization: …' '--header=X-Key: …'",
+    ],
     [["a\nb\u202e"], ["a\nb\u202e"], "ci 'a b '"],
   ];
   for (const [argv, args, label] of rows)

@@ -61,16 +61,24 @@ export function watchOf(name: string, argv: readonly string[], cwd: string): Wat
   return { name, args, cwd: attempt(() => realpathSync.native(cwd)) ?? cwd };
 }
 
-/** The monitor for people: its name and arguments, without passwords in URLs, of a readable length. */
+/** The monitor for people: its name and arguments, without what may be secret in them, of a readable length. */
 export function labelOf({ name, args }: Pick<Watch, "name" | "args">): string {
-  const words = commandLine([name, ...args]);
+  const all = [name, ...args.map(discreet)];
+  // Of a program that is run as it is, its own command line says enough.
+  const words = commandLine(name === "check" && args[0] === "--" ? all.slice(2) : all);
   const chars = Array.from(words);
   return chars.length > LONGEST_LABEL ? `${chars.slice(0, LONGEST_LABEL - 1).join("")}…` : words;
 }
 
 /** Words as one line that a shell would take, without passwords in URLs. */
 export function commandLine(words: readonly string[]): string {
-  return clean(words.map(shellWord).join(" ")).replace(/(:\/\/)[^/@\s]*@/g, "$1");
+  return clean(words.map(shellWord).join(" ")).replace(/(:\/\/)[^/?#\s]*@/g, "$1");
+}
+
+/** An argument without the query of a URL, and without the value of a header. */
+function discreet(arg: string, index: number, args: readonly string[]): string {
+  if (args[index - 1] === "--header" || arg.startsWith("--header=")) return arg.replace(/:.*/s, ": …");
+  return arg.replace(/^(https?:\/\/[^?#]*)\?.*/is, "$1?…");
 }
 
 const LONGEST_LABEL = 80;

@@ -118,8 +118,8 @@ export class StatusLines {
     if (isSame) return;
     const widths = frameOf(all, { columns, rows }, now).map(widthOf);
     const text = lines.map((line) => `${line}\x1b[K\n`).join("");
-    // In one piece: a terminal shows nothing half done, and who is ended leaves nothing half done.
-    this.#screen.write(`${this.#back()}${text}\x1b[J`);
+    // In one piece, so that nothing is ever left half done; and a terminal that just became narrower breaks no line.
+    this.#screen.write(`\x1b[?7l${this.#back()}${text}\x1b[J\x1b[?7h`);
     this.#drawn = { lines, widths, size };
   }
 

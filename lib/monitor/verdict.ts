@@ -1,6 +1,7 @@
 import type { Hints, Severity } from "../document.ts";
 import { identityKey } from "../envelope.ts";
 import type { Time } from "../time.ts";
+import type { Unreadable } from "./source.ts";
 
 /** What a monitor saw, in the words of the Nagios plugins; the exit status is the place in this list. */
 export const STATUSES = ["OK", "WARNING", "CRITICAL", "UNKNOWN"] as const;
@@ -49,6 +50,8 @@ export interface Reading {
    * Never to be given after a read that was partial.
    */
   gone?: string | undefined;
+  /** What kept a part of it from being read. The time that it asks for is given; that is no failure. */
+  unread?: Unreadable | undefined;
 }
 
 /** What a check may return. */

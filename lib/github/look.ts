@@ -1,0 +1,169 @@
+import * as z from "zod/mini";
+import { type Source, Unreadable } from "../monitor/source.ts";
+import { isBad, type Verdict } from "../monitor/verdict.ts";
+import { type Api, type Listed, type Listing, pathTo, read, readAll } from "./api.ts";
+import { ACTIONS_APP, CheckRunSchema, checkRunVerdicts } from "./check-run.ts";
+import { CommitStatusSchema, statusVerdicts } from "./commit-status.ts";
+import { isKnown, type Judged, type Subject } from "./conclusion.ts";
+import type { Watch } from "./watch.ts";
+import { isNamed, isOff, offVerdict, type Workflow, WorkflowSchema } from "./workflow.ts";
+import {
+  branchOf,
+  newestConclusive,
+  type WorkflowRun,
+  WorkflowRunSchema,
+  workflowVerdicts,
+} from "./workflow-run.ts";
+
+/** What one look at a branch, or at a pull request, found. */
+export interface Seen {
+  subject: Subject;
+  /** On all that ended well or badly; after a read that was cut off, only on what is bad. */
+  ended: Judged[];
+  /** On workflows that are switched off. */
+  off: Verdict[];
+  /** The ids of the workflows that there are; undefined when they were not read, or not all. */
+  workflows?: ReadonlySet<string> | undefined;
+  /** What could not be read, or not to its end. */
+  troubles: Unreadable[];
+  /** Conclusions that nobody here knows. */
+  unknown: string[];
+  /** Why there is nothing to see, and whether that is as it should be. */
+  nothing?: { status: "OK" | "UNKNOWN"; why: string } | undefined;
+}
+
+const RepositorySchema = z.object({
+  id: z.number(),
+  full_name: z.string().check(z.regex(/^[\w.-]+\/[\w.-]+$/)),
+  default_branch: z.string(),
+  html_url: z.string(),
+});
+
+const PullSchema = z.object({ state: z.string(), head: z.object({ sha: z.string() }) });
+
+/** The rows of a list of the repository. */
+type List = <Row extends { id: number }>(path: string, listing: Listing<Row>) => Promise<Listed<Row>>;
+
+/** Looks at one branch or pull request. Throws `Unreadable` when what its workflows say cannot be read. */
+export async function lookAt(source: Source, api: Api, watch: Watch, workflow?: string): Promise<Seen> {
+  const { pull, hints } = watch;
+  const repository = await read(source, api, pathTo`/repos/${watch.owner}/${watch.name}`, RepositorySchema);
+  // Where it is now: it may have been renamed, and so may its branch.
+  const [owner = "", name = ""] = repository.full_name.split("/");
+  const base = pathTo`/repos/${owner}/${name}`;
+  const list: List = (path, listing) => readAll(source, api, `${base}/${path}`, listing);
+  const branch = pull === undefined ? (watch.branch ?? repository.default_branch) : `pull/${pull}`;
+  const subject = { repository, branch, hints };
+  const place = `${branch} of ${repository.full_name}`;
+  const nothing: Seen = { subject, ended: [], off: [], troubles: [], unknown: [] };
+
+  let sha: string | undefined;
+  if (pull !== undefined) {
+    const { state, head } = await read(source, api, `${base}/pulls/${pull}`, PullSchema);
+    if (state !== "open") return { ...nothing, nothing: { status: "OK", why: `${place} is ${state}` } };
+    sha = head.sha;
+  }
+
+  // Who asks for one workflow does not ask what others say of the commit.
+  const checks = workflow === undefined ? await checksOf(list, sha ?? `heads/${branch}`, subject) : [];
+  if (checks.some(({ troubles }) => troubles.some(isNoCommit)))
+    return { ...nothing, nothing: { status: "UNKNOWN", why: `there is no ${place}` } };
+
+  const listed = await list("actions/workflows", { name: "workflows", row: WorkflowSchema });
+  const chosen = listed.rows.filter((one) => workflow === undefined || isNamed(one, workflow));
+  const active = chosen.filter((one) => !isOff(one));
+  const names = new Map(active.map((one) => [one.id, one.name]));
+  // The runs of a workflow that was deleted are still there.
+  const counts = (run: WorkflowRun) =>
+    (sha !== undefined || branchOf(run) === branch) && (names.has(run.workflow_id) || !!listed.cut);
+  const query = sha === undefined ? pathTo`branch=${branch}` : pathTo`head_sha=${sha}`;
+  const runs = await runsOf(list, query, active, workflow !== undefined, counts);
+
+  const parts = [seenOf(runs, workflowVerdicts(runs.rows, subject, names), "conclusion"), ...checks];
+  const isAbsent = workflow !== undefined && chosen.length === 0;
+  return {
+    subject,
+    ended: parts.flatMap(({ ended }) => ended),
+    off: chosen.filter(isOff).map((one) => offVerdict(one, subject)),
+    workflows: listed.cut ? undefined : new Set(chosen.map(({ id }) => String(id))),
+    troubles: [...(listed.cut ? [listed.cut] : []), ...parts.flatMap(({ troubles }) => troubles)],
+    unknown: parts.flatMap(({ unknown }) => unknown),
+    ...(isAbsent && {
+      nothing: { status: "UNKNOWN", why: `there is no workflow ${workflow} in ${repository.full_name}` },
+    }),
+  };
+}
+
+/** The runs that count, as far back as it takes to learn how each workflow ended, within reason. */
+async function runsOf(
+  list: List,
+  query: string,
+  workflows: readonly Workflow[],
+  oneByOne: boolean,
+  counts: (run: WorkflowRun) => boolean,
+): Promise<Listed<WorkflowRun>> {
+  const found: Listed<WorkflowRun> = { rows: [] };
+  for (const group of oneByOne ? workflows.map((one) => [one]) : [workflows]) {
+    const path = oneByOne ? `actions/workflows/${group[0]?.id}/runs` : "actions/runs";
+    const { rows, cut } = await list(`${path}?${query}&exclude_pull_requests=true`, {
+      name: "workflow_runs",
+      row: WorkflowRunSchema,
+      most: 5,
+      enough: (rows) => {
+        const decided = newestConclusive(rows.filter(counts));
+        return group.every(({ id }) => decided.has(id));
+      },
+    });
+    found.rows.push(...rows.filter(counts));
+    found.cut ??= cut;
+  }
+  return found;
+}
+
+type Part = Pick<Seen, "ended" | "troubles" | "unknown">;
+
+/**
+ * What others than workflows say of a commit. What cannot be read of it is a trouble: many tokens may not read all of
+ * it, and that must not hide what the workflows say.
+ */
+async function checksOf(list: List, ref: string, subject: Subject): Promise<Part[]> {
+  const statuses = await partly(async () => {
+    const listing = { name: "statuses", row: CommitStatusSchema };
+    const listed = await list(pathTo`commits/${ref}/status`, listing);
+    return seenOf(listed, statusVerdicts(listed.rows, subject, subject.repository.html_url), "state");
+  });
+  const runs = await partly(async () => {
+    const listing = { name: "check_runs", row: CheckRunSchema };
+    const listed = await list(pathTo`commits/${ref}/check-runs`, listing);
+    const rows = listed.rows.filter(({ app }) => app?.slug !== ACTIONS_APP);
+    return seenOf({ ...listed, rows }, checkRunVerdicts(rows, subject), "conclusion");
+  });
+  return [statuses, runs];
+}
+
+async function partly(reading: () => Promise<Part>): Promise<Part> {
+  try {
+    return await reading();
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    return { ended: [], troubles: [error], unknown: [] };
+  }
+}
+
+/** Of a list that was cut off, what is well proves nothing: a newer row may be missing. */
+function seenOf<Key extends string>(
+  { rows, cut }: Listed<{ [key in Key]?: string | null | undefined }>,
+  verdicts: readonly Judged[],
+  said: Key,
+): Part {
+  return {
+    ended: verdicts.filter(({ status }) => isBad(status) || (status === "OK" && !cut)),
+    troubles: cut ? [cut] : [],
+    unknown: rows.flatMap((row) => (isKnown(row[said]) ? [] : [row[said] ?? ""])),
+  };
+}
+
+/** As it is answered for a branch that is not there: not pushed yet, or no longer. */
+function isNoCommit({ message }: Unreadable): boolean {
+  return /no commit found|ref not found/i.test(message);
+}
