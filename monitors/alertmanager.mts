@@ -2,7 +2,7 @@
 /**
  * Watches a Prometheus Alertmanager: every alert that it would send is a signal.
  *
- *   usage      alertmanager URL [--receiver R] [--every 60s] [flags]
+ *   usage      signals monitor alertmanager URL [--receiver R] [--every 60s] [flags]
  *   URL        where Alertmanager is, with its path and with user:password@ if it has them
  *   receiver   exactly that one, as in Alertmanager's configuration; without it every alert once, by its first receiver
  *   verdict    CRITICAL for the label severity=critical or page, else WARNING; info and none fire with severity info
@@ -11,15 +11,14 @@
  *   over       what is not listed for two polls and two minutes: a restarted Alertmanager knows of none until
  *              Prometheus, each minute, sends them again
  *   signal     one for each receiver and fingerprint, the same as that of a webhook to this receiver
- *   how        --severity S --every D --dry-run --polls N --over D --timeout D --json
- *   hints      --repo, --cwd, --session or --no-hint, else where it runs
  *
  * Reads     Alertmanager's API: URL/api/v2/alerts, alerts/groups and receivers.
  * Prints    one line with the status, how many alerts are active, and the worst; --json for the whole report.
  * Exits     0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN: it could not be read.
  * Needs     an Alertmanager of version 0.16 or later; nothing has to reach this machine.
  */
-import { lookAtAlerts, runMonitor } from "ambient-signals/monitor";
+import { runMonitor } from "ambient-signals/monitor";
+import { lookAtAlerts } from "ambient-signals/pack";
 
 await runMonitor(import.meta.url, {
   flags: { receiver: { type: "string" } },

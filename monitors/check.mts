@@ -18,7 +18,8 @@
  * Exits     0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN: it could not be started, took too long, or was called wrong.
  * Needs     the command. Debian's plugins are in monitoring-plugins-basic.
  */
-import { CHECK_FLAGS, checkCommand, runMonitor } from "ambient-signals/monitor";
+import { runMonitor } from "ambient-signals/monitor";
+import { CHECK_FLAGS, checkCommand } from "ambient-signals/pack";
 
 await runMonitor(import.meta.url, {
   flags: CHECK_FLAGS,

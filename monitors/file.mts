@@ -19,7 +19,8 @@
  * Exits     0 OK, 1 WARNING, 2 CRITICAL (with --severity urgent), 3 UNKNOWN.
  * Needs     nothing.
  */
-import { FILE_FLAGS, lookAtFiles, runMonitor } from "ambient-signals/monitor";
+import { runMonitor } from "ambient-signals/monitor";
+import { FILE_FLAGS, lookAtFiles } from "ambient-signals/pack";
 
 await runMonitor(import.meta.url, {
   flags: FILE_FLAGS,

@@ -19,7 +19,8 @@
  *           "Self-hosted runners: read", for --repo with repo, or "Administration: read" and "Actions: read".
  *           GITHUB_API_URL for GitHub Enterprise.
  */
-import { lookAtRunners, RUNNER_FLAGS, runMonitor } from "ambient-signals/monitor";
+import { runMonitor } from "ambient-signals/monitor";
+import { lookAtRunners, RUNNER_FLAGS } from "ambient-signals/pack";
 
 await runMonitor(import.meta.url, {
   flags: RUNNER_FLAGS,

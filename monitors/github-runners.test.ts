@@ -43,7 +43,8 @@ function runners(statuses: Record<string, string>): void {
 
 /** A queued run with the jobs of the fixture, queued so many minutes ago; without them, none. */
 function queue(minutes?: number): void {
-  if (minutes === undefined) return api.list(`${REPO}/runs`, "workflow_runs", []);
+  api.list(`${REPO}/runs`, "workflow_runs", []);
+  if (minutes === undefined) return;
   const created_at = new Date(Date.now() - minutes * 60_000).toISOString();
   const at = { created_at, started_at: created_at, updated_at: created_at };
   const [run] = fixture("runners.queued-runs")["workflow_runs"] ?? [];
@@ -126,16 +127,14 @@ describe("monitors/github-runners", () => {
   });
 
   test("knows of a job that waits for runners which seem to be online, and of its end", async () => {
-    const args = ["--repo", "acme/api", "--polls", "1", "--over", "1ms", "--queued", "30m"];
+    const args = ["--repo", "acme/api", "--polls", "2", "--over", "1ms", "--queued", "30m"];
     const all = { "gpu-1": "online", "gpu-2": "online", "deploy-2": "online", attic: "online" };
     runners(all);
     queue(20);
     await look(args);
-    later(1_000);
     assert.equal((await look(args)).code, 0);
     queue(40);
     await look(args);
-    later(1_000);
     const late = await look(args);
     assert.deepEqual([late.code, late.of(...GPU)["outcome"]], [1, "fired"]);
     const gpu = signals().find(({ key }) => key === late.of(...GPU)["key"]);
@@ -147,15 +146,13 @@ describe("monitors/github-runners", () => {
     assert.deepEqual(states(), ["fired 1", "fired 1"], "and of one that waits for any runner");
     queue();
     await look(args);
-    later(1_000);
     assert.equal((await look(args)).code, 0);
     assert.deepEqual(states(), ["resolved 2", "resolved 2"]);
   });
 
   test("watches all pools of an organisation, and ends what it said of one that is there no more", async () => {
-    const args = ["--org", "acme", "--polls", "1", "--over", "1ms", "--no-hint"];
+    const args = ["--org", "acme", "--polls", "2", "--over", "1ms", "--no-hint"];
     await look(args);
-    later(1_000);
     const red = await look(args);
     assert.equal(red.code, 1);
     assert.equal(red.of("127.0.0.1/acme", "cuda-12", "gpu")["outcome"], "fired");
@@ -163,7 +160,6 @@ describe("monitors/github-runners", () => {
     assert.deepEqual([states(), signals()[0]?.hints], [["fired 1", "fired 1"], {}]);
     api.list("/orgs/acme/actions/runners", "runners", []);
     await look(args);
-    later(1_000);
     assert.equal((await look(args)).code, 0);
     assert.deepEqual(states(), ["resolved 2", "resolved 2"]);
     assert.match(
@@ -173,9 +169,8 @@ describe("monitors/github-runners", () => {
   });
 
   test("changes nothing while it cannot be read", async () => {
-    const args = ["--repo", "acme/api", "--labels", "gpu", "--polls", "1", "--over", "1ms"];
+    const args = ["--repo", "acme/api", "--labels", "gpu", "--polls", "2", "--over", "1ms"];
     await look(args);
-    later(1_000);
     await look(args);
     runners({ "gpu-1": "online" });
     const denied = { message: "Resource not accessible by personal access token" };
@@ -192,7 +187,7 @@ describe("monitors/github-runners", () => {
       ],
       [/runs/, { status: 403, body: denied }, /403, so the token may not/],
       [/runs/, { status: 500, body: "<html>" }, /answered 500/],
-      [/runners/, { body: { message: "API rate limit exceeded", status: "200" } }, /another shape/],
+      [/runners/, { body: { message: "Server Error" } }, /another shape.*Server Error/],
       [/runners/, { cut: true }, /cut off/],
     ];
     for (const [match, fault, error] of faults) {
@@ -201,16 +196,9 @@ describe("monitors/github-runners", () => {
       const { code, report } = await look(args);
       assert.deepEqual([code, states()[0]], [3, "fired 1"]);
       assert.match(report.error, error);
-      // A limit would keep it from asking again.
-      const folder = join(home, "signals", "monitors");
-      for (const name of readdirSync(folder)) {
-        const state = JSON.parse(readFileSync(join(folder, name), "utf8"));
-        writeFileSync(join(folder, name), JSON.stringify({ ...state, not_before: undefined }));
-      }
     }
     api.heal();
     await look(args);
-    later(1_000);
     assert.deepEqual([(await look(args)).code, states()[0]], [0, "resolved 2"]);
   });
 

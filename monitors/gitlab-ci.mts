@@ -16,7 +16,8 @@
  * Needs     CI_SERVER_URL, unless it is https://gitlab.com. GITLAB_TOKEN or GITLAB_ACCESS_TOKEN, with the scope
  *           read_api, of somebody who may see the project's pipelines; those that are public need none.
  */
-import { lookAtPipelines, runMonitor } from "ambient-signals/monitor";
+import { runMonitor } from "ambient-signals/monitor";
+import { lookAtPipelines } from "ambient-signals/pack";
 
 await runMonitor(import.meta.url, {
   flags: { branch: { type: "string" } },

@@ -90,7 +90,7 @@ describe("by its certificate, an address is", () => {
       const file = join(place.home, "authority.pem");
       writeFileSync(file, made.cert);
       const host = await listen(createTlsServer(made, (_, response) => response.end()));
-      const env = trusted ? { NODE_EXTRA_CA_CERTS: file } : {};
+      const env: Record<string, string> = trusted ? { NODE_EXTRA_CA_CERTS: file } : {};
       const ran = await place.poll([`https://${host}/`, "--polls", "1"], env);
       assert.equal(ran.code, code, ran.stderr);
       assert.match(ran.stdout, says);

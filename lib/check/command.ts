@@ -25,12 +25,32 @@ const GRACE_MS = 2_000;
  * Throws `SignalsError` when it cannot be started or was stopped.
  */
 export async function runCommand(
-  [program = "", ...args]: readonly string[],
+  command: readonly string[],
   keep: "first" | "last",
   stop: AbortSignal,
 ): Promise<Ran> {
   stop.throwIfAborted();
+  const { stopped, forget } = listen(stop);
+  try {
+    return await run(command, keep, stopped);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw new SignalsError(`cannot be started (${code})`, { cause: error });
+  } finally {
+    await forget();
+  }
+}
+
+async function run(
+  [program = "", ...args]: readonly string[],
+  keep: "first" | "last",
+  stopped: Promise<"stopped">,
+): Promise<Ran> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
+  // Whatever ends us, ends it.
+  const onExit = () => sendTo(child.pid, "SIGKILL");
+  process.once("exit", onExit);
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const exited = new Promise<Pick<Ran, "status" | "signal">>((resolve, reject) => {
     child.once("exit", (status, signal) => resolve({ status, signal }));
@@ -38,28 +58,19 @@ export async function runCommand(
   });
   const stdout = collect(child.stdout, keep);
   const stderr = collect(child.stderr, keep);
-  const asked = listen(stop);
-  // Whatever ends us, ends it.
-  const onExit = () => sendTo(child.pid, "SIGKILL");
-  process.once("exit", onExit);
   try {
-    const ended = await Promise.race([exited, asked.stopped]);
+    const ended = await Promise.race([exited, stopped]);
     if (ended === "stopped") {
       await endGroup(child.pid);
       throw new SignalsError("was stopped");
     }
     await Promise.race([closed, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
     return { ...ended, stdout: stdout(), stderr: stderr() };
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    throw new SignalsError(`cannot be started (${code})`, { cause: error });
   } finally {
     // What it left running does not keep this process alive.
     child.stdout?.destroy();
     child.stderr?.destroy();
     process.off("exit", onExit);
-    asked.forget();
   }
 }
 
@@ -75,7 +86,7 @@ function collect(stream: Readable | null, keep: "first" | "last"): () => string 
 }
 
 /** Whether to stop. A terminal's Ctrl-C reaches only its own group, so it has to be passed on; then it is obeyed. */
-function listen(stop: AbortSignal): { stopped: Promise<"stopped">; forget(): void } {
+function listen(stop: AbortSignal): { stopped: Promise<"stopped">; forget(): Promise<void> } {
   let told: NodeJS.Signals | undefined;
   let end = () => {};
   const stopped = new Promise<"stopped">((resolve) => {
@@ -85,14 +96,17 @@ function listen(stop: AbortSignal): { stopped: Promise<"stopped">; forget(): voi
     told = signal;
     end();
   };
-  // Whoever listens already aborts `stop`.
-  const signals = (["SIGINT", "SIGTERM", "SIGHUP"] as const).filter((name) => !process.listenerCount(name));
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   for (const signal of signals) process.on(signal, hear);
   stop.addEventListener("abort", end, { once: true });
-  const forget = () => {
+  const forget = async () => {
     stop.removeEventListener("abort", end);
     for (const signal of signals) process.off(signal, hear);
-    if (told) process.kill(process.pid, told);
+    // Who runs on aborts `stop` as well, and ends by itself. Others listen only to tidy up, and wait for us.
+    if (!told || stop.aborted) return;
+    process.kill(process.pid, told);
+    // They may need a turn, and this look must not count as one that failed.
+    await sleep(LAST_WORDS_MS);
   };
   return { stopped, forget };
 }

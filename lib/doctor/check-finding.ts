@@ -21,6 +21,8 @@ export interface Place {
   /** The directory whose project settings count. */
   cwd: string;
   env: NodeJS.ProcessEnv;
+  /** Of the machine; that of this process where it is not said. */
+  platform?: NodeJS.Platform | undefined;
   /** Of each client the version on PATH, such as `2.1.332`; undefined when there is none, or none that answers. */
   versions: Readonly<Record<Harness, string | undefined>>;
   now: Time;

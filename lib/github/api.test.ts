@@ -112,8 +112,8 @@ describe("a list", () => {
     github.list("/things", "things", rowsOf(250));
     const enough = (rows: readonly { id: number }[]) => rows.some(({ id }) => id === 150);
     assert.deepEqual(await list({ enough }), { count: 200, cut: undefined, asked: 2, unchanged: 2 });
-    const never = { enough: () => false, most: 2 };
-    assert.deepEqual(await list(never), { count: 200, cut: undefined, asked: 2, unchanged: 2 });
+    const two = { enough: () => false, most: 2 };
+    assert.deepEqual(await list(two), { count: 200, cut: undefined, asked: 2, unchanged: 2 });
   });
 
   test("that is longer than anybody reads was cut off", async () => {

@@ -205,7 +205,7 @@ describe("what others met with GitHub:", () => {
       verdicts.map(({ identity }) => identity),
       [["4217", "501", "trunk"]],
     );
-    assert.equal(gone, "it is not part of what is watched now, trunk of acme/api");
+    assert.equal(gone, "Not part of what is watched now, trunk of acme/api");
   });
 
   test("49: a branch that is there no more is not red for ever", async () => {
@@ -213,7 +213,7 @@ describe("what others met with GitHub:", () => {
     acme.drop("heads/main");
     const { verdicts, summary, gone } = await look({ flags: { branch: "main" } });
     assert.deepEqual(saysOf({ verdicts }), ["leave nothing"]);
-    assert.deepEqual([summary, gone], ["there is no main of acme/api", "there is no main of acme/api"]);
+    assert.deepEqual([summary, gone], ["acme/api has no branch main", "acme/api has no branch main"]);
   });
 
   test("50: a workflow is known by its id, and what it said last is over when it is off or deleted", async () => {
@@ -240,7 +240,7 @@ describe("what others met with GitHub:", () => {
     acme.workflows(workflow(502));
     const deleted = await look();
     assert.deepEqual(saysOf(deleted), ["leave nothing"]);
-    assert.equal(deleted.gone, "it is not part of what is watched now, main of acme/api");
+    assert.equal(deleted.gone, "Not part of what is watched now, main of acme/api");
   });
 
   test("51: what the merge queue tries out is not on the branch", async () => {
@@ -427,7 +427,7 @@ describe("one workflow", () => {
   test("that is not there is said, and is not well", async () => {
     const { verdicts, summary } = await look({ flags: { workflow: "tset" } });
     assert.deepEqual(saysOf({ verdicts }), ["leave nothing"]);
-    assert.equal(summary, "there is no workflow tset in acme/api");
+    assert.equal(summary, "acme/api has no workflow tset");
   });
 });
 
@@ -544,7 +544,7 @@ describe("the live sessions", () => {
     const local = session("2", "github.com/acme/api", "local");
     const { verdicts, summary } = await look(live(there, local));
     assert.deepEqual(saysOf({ verdicts }), ["resolve test"]);
-    assert.match(summary ?? "", /there is no local of acme\/api/);
+    assert.match(summary ?? "", /acme\/api has no branch local/);
   });
 
   test("are told nothing when none is in a repository of GitHub", async () => {

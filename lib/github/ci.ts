@@ -162,11 +162,10 @@ function wordsOn({ subject, ended, nothing }: Seen): string {
 const MOST_NAMES = 3;
 
 function goneFrom([first, ...others]: readonly Seen[]): string {
-  if (!first || others.length > 0) return "it is not among what is watched now";
+  if (!first || others.length > 0) return "Not among what is watched now";
   const { subject, nothing } = first;
   return (
-    nothing?.why ??
-    `it is not part of what is watched now, ${subject.branch} of ${subject.repository.full_name}`
+    nothing?.why ?? `Not part of what is watched now, ${subject.branch} of ${subject.repository.full_name}`
   );
 }
 

@@ -67,7 +67,10 @@ export async function lookAt(source: Source, api: Api, watch: Watch, workflow?: 
   // Who asks for one workflow does not ask what others say of the commit.
   const checks = workflow === undefined ? await checksOf(list, sha ?? `heads/${branch}`, subject) : [];
   if (checks.some(({ troubles }) => troubles.some(isNoCommit)))
-    return { ...nothing, nothing: { status: "UNKNOWN", why: `there is no ${place}` } };
+    return {
+      ...nothing,
+      nothing: { status: "UNKNOWN", why: `${repository.full_name} has no branch ${branch}` },
+    };
 
   const listed = await list("actions/workflows", { name: "workflows", row: WorkflowSchema });
   const chosen = listed.rows.filter((one) => workflow === undefined || isNamed(one, workflow));
@@ -89,7 +92,7 @@ export async function lookAt(source: Source, api: Api, watch: Watch, workflow?: 
     troubles: [...(listed.cut ? [listed.cut] : []), ...parts.flatMap(({ troubles }) => troubles)],
     unknown: parts.flatMap(({ unknown }) => unknown),
     ...(isAbsent && {
-      nothing: { status: "UNKNOWN", why: `there is no workflow ${workflow} in ${repository.full_name}` },
+      nothing: { status: "UNKNOWN", why: `${repository.full_name} has no workflow ${workflow}` },
     }),
   };
 }

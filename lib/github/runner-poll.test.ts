@@ -63,7 +63,8 @@ function queue(times: string[], labels: string[]): void {
   const [run] = fixture("runners.queued-runs")["workflow_runs"] ?? [];
   const [, job] = fixture("runners.queued-jobs")["jobs"] ?? [];
   const runs = times.map((time, i) => ({ ...run, id: 9200 + i, created_at: time, updated_at: time }));
-  list(`${REPO}/actions/runs`, runs);
+  // The newest comes first.
+  list(`${REPO}/actions/runs`, [...runs].reverse());
   for (const { id, created_at } of runs)
     list(`${REPO}/actions/runs/${id}/jobs`, [{ ...job, id, labels, created_at, started_at: created_at }]);
 }
@@ -167,12 +168,52 @@ describe("the queue of a repository", () => {
     assert.deepEqual((await look(undefined, 60)).short, RUNNERS);
   });
 
-  test("is not read on for jobs that began meanwhile, or that GitHub's own machines do", async () => {
+  test("tells only of jobs that wait, and that have waited for so long", async () => {
+    const at = { created_at: "2026-06-01T07:00:00Z", started_at: "2026-06-01T07:00:00Z" };
+    const jobs: [job: object, status: string][] = [
+      [at, "deploy: WARNING"],
+      [{ created_at: undefined, started_at: at.started_at }, "deploy: WARNING"],
+      [{ ...at, status: "in_progress" }, "deploy: OK"],
+      [{ ...at, status: "waiting" }, "deploy: OK"],
+      [{ created_at: "2026-06-01T07:56:00Z" }, "deploy: OK"],
+      [{ created_at: undefined, started_at: null }, "deploy: OK"],
+    ];
+    for (const [job, status] of jobs) {
+      queue([at.created_at], ["deploy"]);
+      list(`${REPO}/actions/runs/9200/jobs`, [
+        { id: 1, name: "ship", status: "queued", labels: ["deploy"], ...job },
+      ]);
+      assert.equal((await look()).short[1], status, JSON.stringify(job));
+    }
+  });
+
+  test("is not asked for runs that do not wait", async () => {
     const [run] = fixture("runners.queued-runs")["workflow_runs"] ?? [];
     list(`${REPO}/actions/runs`, [{ ...run, status: "in_progress" }]);
     assert.deepEqual((await look(undefined, 60)).short, RUNNERS);
+    assert.equal(api.counted().asked, 2);
+  });
+
+  test("is read from its oldest run on", async () => {
+    queue(Array(25).fill("2026-06-01T07:00:00Z"), ["ubuntu-latest"]);
+    const [, job] = fixture("runners.queued-jobs")["jobs"] ?? [];
+    list(`${REPO}/actions/runs/9200/jobs`, [
+      { ...job, labels: ["deploy"], created_at: "2026-06-01T07:00:00Z" },
+    ]);
+    assert.equal((await look()).short[1], "deploy: WARNING");
+  });
+
+  test("that was read in part makes no pool well", async () => {
     queue(["2026-06-01T07:00:00Z"], ["ubuntu-latest"]);
-    assert.deepEqual((await look(undefined, 60)).short, RUNNERS);
+    const [, job] = fixture("runners.queued-jobs")["jobs"] ?? [];
+    list(
+      `${REPO}/actions/runs/9200/jobs`,
+      Array.from({ length: 150 }, (_, id) => ({ ...job, id, labels: ["ubuntu-latest"] })),
+    );
+    assert.equal((await look()).short[1], "deploy: OK");
+    api.fail(/jobs\?.*page=2/, { status: 502, body: "" });
+    const part = await look();
+    assert.deepEqual([part.short[1], part.isWhole], ["deploy: UNKNOWN", false]);
   });
 });
 

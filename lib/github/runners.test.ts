@@ -175,6 +175,12 @@ describe("a job that was queued for too long", () => {
       ),
     );
 
+  test("is nothing of ours when it asks for no runner, as one that calls another workflow", () => {
+    assert.deepEqual(look({ runners: runners("a online gpu"), late: [job("", { labels: [] })] }), [
+      "gpu: OK",
+    ]);
+  });
+
   test("is named, with its link, and the longest one of several", () => {
     const late = [
       job("gpu", {

@@ -159,11 +159,10 @@ function poolOfJob({ labels }: Job): string[] {
   return labelSet(labels).filter((label) => !READ_ONLY.includes(label));
 }
 
-/** A job of the server's own machines, such as `ubuntu-latest`, waits for none of these runners. */
+/** A job of the server's own machines, such as `ubuntu-latest`, waits for none of these; one that asks for nothing neither. */
 function isForThese({ labels }: Job, runners: readonly Runner[]): boolean {
-  return (
-    labelSet(labels).includes("self-hosted") || runners.some((runner) => hasAll(namesOf(runner), labels))
-  );
+  if (labelSet(labels).includes("self-hosted")) return true;
+  return labels.length > 0 && runners.some((runner) => hasAll(namesOf(runner), labels));
 }
 
 function hasAll(labels: readonly string[], wanted: readonly string[]): boolean {

@@ -68,6 +68,11 @@ const SITE: Record<string, RequestListener> = {
   "/moved-to-mail": (_, response) => response.writeHead(302, { location: "mailto:ada@example.test" }).end(),
   "/moved-badly": (_, response) => response.writeHead(307, { location: "http://[" }).end(),
   "/loop": (_, response) => response.writeHead(308, { location: "/loop" }).end(),
+  "/hops": ({ url }, response) => {
+    const left = Number(url?.split("?")[1]);
+    if (left === 0) response.end();
+    else response.writeHead(302, { location: `/hops?${left - 1}` }).end();
+  },
   "/moved-to-503": (_, response) => response.writeHead(303, { location: "503?token=abc" }).end(),
 };
 
@@ -99,6 +104,8 @@ describe("an address is asked, and says", () => {
     ["/moved-to-503", {}, { status: 503, place: "/503" }],
     ["/moved-to-mail", {}, { status: 302, fault: { of: "redirects", why: "to what is no http(s) address" } }],
     ["/moved-badly", {}, { status: 307, fault: { of: "redirects", why: "to what is no http(s) address" } }],
+    ["/hops?10", {}, { status: 200, place: "/hops" }],
+    ["/hops?11", {}, { status: 302, place: "/hops", fault: { of: "redirects", why: "more than 10 times" } }],
     ["/loop", {}, { status: 308, place: "/loop", fault: { of: "redirects", why: "more than 10 times" } }],
   ];
   for (const [path, flags, answer] of rows)

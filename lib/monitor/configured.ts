@@ -100,10 +100,10 @@ function pathFault(file: string, run: string): string | undefined {
     accessSync(file, constants.X_OK);
     return undefined;
   } catch (error) {
-    const code = codeOf(error);
     const path = shellWord(file);
-    if (code === "ENOENT") return `run: ${run}: there is no such file; put it at ${path}`;
-    return `run: ${run}: cannot be run (${code}); chmod +x ${path}`;
+    return codeOf(error) === "EACCES"
+      ? `run: ${run}: may not be run; chmod +x ${path}`
+      : `run: ${run}: there is no such file; put it at ${path}`;
   }
 }
 

@@ -132,7 +132,7 @@ class Poller {
     if (before.size > 0 && fresh + changed + gone > 0)
       says(`${file}: read again: ${fresh} new, ${changed} changed, ${gone} gone`);
     const twice = entries - this.#monitors.size;
-    if (twice > 0) says(`${file}: ${twice} [[monitor]] say what another one says, and are left out`);
+    if (twice > 0) says(`${file}: left out ${twice} [[monitor]] that another one says already`);
     if (entries > 0) return;
     says(`${file}: has no [[monitor]]${this.#once ? "" : " yet"}; write one, such as:`);
     for (const text of EXAMPLE) says(`  ${text}`);

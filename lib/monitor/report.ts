@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
 import { type Document, type Envelope, findSignal, type Hints, type Severity } from "../document.ts";
 import { identityKey, isLink, MAX_SUMMARY, parseEnvelope } from "../envelope.ts";
@@ -153,7 +154,14 @@ export function ownVerdict(state: State, over?: string): { key: string; verdict:
   const verdict: Verdict = {
     status: isWell ? "OK" : "WARNING",
     kind: "monitor",
-    identity: [name, ...args, cwd],
+    // The rest as a hash: a password or a token may be among the arguments.
+    identity: [
+      name,
+      createHash("sha256")
+        .update(JSON.stringify([args, cwd]))
+        .digest("hex")
+        .slice(0, 16),
+    ],
     summary,
     why: "Until it reads it again, nobody learns from it what breaks or recovers.",
     action: "If it is yours to mend, see what the monitor says when it runs by itself with --dry-run.",

@@ -174,7 +174,6 @@ describe("lines in place", () => {
     screen.write("$ signals poll\n");
     const lines = new StatusLines(screen, plain);
     lines.draw([ci, disk], NOW);
-    // The first of the two is 66 characters long, and the second one 50.
     const broken = frameOf([ci, disk], screen, NOW).flatMap((line) => line.match(/.{1,40}/g) ?? []);
     screen.written = `$ signals poll\n${broken.join("\n")}\n`;
     screen.columns = 40;

@@ -128,23 +128,27 @@ until systemctl --user is-system-running >/dev/null 2>&1; do
 done
 `;
 
+/** Runs a shell script with these arguments to its end. */
+type Beside = (
+  script: string,
+  args: readonly string[],
+  options: { cwd: string; env: Record<string, string> },
+) => { stdout: string; stderr: string; status: number | null };
+
 /**
- * The beginning of a command line, to be ended with a shell script and its arguments, that runs it beside a real user
- * manager of systemd, of its own and seen by nobody else. Undefined where that cannot be had.
+ * What runs a script beside a real user manager of systemd, which is nobody else's and ends with it. Undefined where
+ * that cannot be had.
  */
-export function privateUserManager():
-  | ((script: string, ...args: string[]) => [string, string[]])
-  | undefined {
-  const inside =
-    (flags: string) =>
-    (script: string, ...args: string[]) =>
-      [
-        "unshare",
-        [flags, "--kill-child", "--mount-proc", "sh", "-c", `${USER_MANAGER}${script}`, "sh", ...args],
-      ] as [string, string[]];
-  return ["-mpfC", "-UrmpfC"].map(inside).find((begin) => {
-    const [program, args] = begin("true");
-    const env = { PATH: process.env["PATH"] ?? "", HOME: tempDirectory("user-manager") };
-    return spawnSync(program, args, { env, timeout: 30_000 }).status === 0;
-  });
+export function privateUserManager(): Beside | undefined {
+  const inside = (flags: string): Beside => {
+    return (script, args, options) => {
+      const words = [flags, "--kill-child", "--mount-proc", "sh", "-c", `${USER_MANAGER}${script}`, "sh"];
+      // unshare ignores the signal that is the usual one.
+      const limits = { timeout: 60_000, killSignal: "SIGKILL", encoding: "utf8" } as const;
+      return spawnSync("unshare", [...words, ...args], { ...options, ...limits });
+    };
+  };
+  const home = tempDirectory("user-manager");
+  const options = { cwd: home, env: { PATH: process.env["PATH"] ?? "", HOME: home } };
+  return ["-mpfC", "-UrmpfC"].map(inside).find((beside) => beside("true", [], options).status === 0);
 }
