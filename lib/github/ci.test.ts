@@ -365,6 +365,17 @@ describe("what was red", () => {
   });
 });
 
+test("a list of workflows that was cut off hides no red, and none of it is taken for deleted", async () => {
+  acme.runs(run(3, { conclusion: "failure" }), run(2, { workflow_id: 502, conclusion: "failure" }));
+  assert.deepEqual(await says(), ["fire test", "fire lint"]);
+  const rows = [workflow(502, { state: "disabled_manually" })];
+  github.put("/repos/acme/api/actions/workflows", { total_count: 2, workflows: rows });
+  const { verdicts, gone } = await look();
+  assert.deepEqual([saysOf({ verdicts }), gone], [["fire test", "resolve lint"], undefined]);
+  acme.runs(run(2, { workflow_id: 502 }));
+  assert.deepEqual(await says(), ["leave test", "resolve lint"]);
+});
+
 test("it looks back until each workflow has its verdict, and no further than is worth it", async () => {
   const pages = async () => {
     const before = github.requests.length;

@@ -54,46 +54,46 @@ export async function lookAt(source: Source, api: Api, watch: Watch, workflow?: 
   const list: List = (path, listing) => readAll(source, api, `${base}/${path}`, listing);
   const branch = pull === undefined ? (watch.branch ?? repository.default_branch) : `pull/${pull}`;
   const subject = { repository, branch, hints };
-  const place = `${branch} of ${repository.full_name}`;
-  const nothing: Seen = { subject, ended: [], off: [], troubles: [], unknown: [] };
+  const nothing = (status: "OK" | "UNKNOWN", why: string): Seen => ({
+    ...{ subject, ended: [], off: [], troubles: [], unknown: [] },
+    nothing: { status, why },
+  });
 
   let sha: string | undefined;
   if (pull !== undefined) {
     const { state, head } = await read(source, api, `${base}/pulls/${pull}`, PullSchema);
-    if (state !== "open") return { ...nothing, nothing: { status: "OK", why: `${place} is ${state}` } };
+    if (state !== "open") return nothing("OK", `${branch} of ${repository.full_name} is ${state}`);
     sha = head.sha;
   }
 
   // Who asks for one workflow does not ask what others say of the commit.
   const checks = workflow === undefined ? await checksOf(list, sha ?? `heads/${branch}`, subject) : [];
   if (checks.some(({ troubles }) => troubles.some(isNoCommit)))
-    return {
-      ...nothing,
-      nothing: { status: "UNKNOWN", why: `${repository.full_name} has no branch ${branch}` },
-    };
+    return nothing("UNKNOWN", `${repository.full_name} has no branch ${branch}`);
 
   const listed = await list("actions/workflows", { name: "workflows", row: WorkflowSchema });
+  const cut = listed.cut ? [listed.cut] : [];
   const chosen = listed.rows.filter((one) => workflow === undefined || isNamed(one, workflow));
+  if (workflow !== undefined && chosen.length === 0)
+    return { ...nothing("UNKNOWN", `${repository.full_name} has no workflow ${workflow}`), troubles: cut };
+
   const active = chosen.filter((one) => !isOff(one));
   const names = new Map(active.map((one) => [one.id, one.name]));
+  const ids = new Set(chosen.map(({ id }) => id));
   // The runs of a workflow that was deleted are still there.
-  const counts = (run: WorkflowRun) =>
-    (sha !== undefined || branchOf(run) === branch) && (names.has(run.workflow_id) || !!listed.cut);
+  const isListed = ({ workflow_id: id }: WorkflowRun) => (ids.has(id) ? names.has(id) : cut.length > 0);
+  const counts = (run: WorkflowRun) => (sha !== undefined || branchOf(run) === branch) && isListed(run);
   const query = sha === undefined ? pathTo`branch=${branch}` : pathTo`head_sha=${sha}`;
   const runs = await runsOf(list, query, active, workflow !== undefined, counts);
 
   const parts = [seenOf(runs, workflowVerdicts(runs.rows, subject, names), "conclusion"), ...checks];
-  const isAbsent = workflow !== undefined && chosen.length === 0;
   return {
     subject,
     ended: parts.flatMap(({ ended }) => ended),
     off: chosen.filter(isOff).map((one) => offVerdict(one, subject)),
-    workflows: listed.cut ? undefined : new Set(chosen.map(({ id }) => String(id))),
-    troubles: [...(listed.cut ? [listed.cut] : []), ...parts.flatMap(({ troubles }) => troubles)],
+    workflows: listed.cut ? undefined : new Set([...ids].map(String)),
+    troubles: [...cut, ...parts.flatMap(({ troubles }) => troubles)],
     unknown: parts.flatMap(({ unknown }) => unknown),
-    ...(isAbsent && {
-      nothing: { status: "UNKNOWN", why: `${repository.full_name} has no workflow ${workflow}` },
-    }),
   };
 }
 

@@ -30,9 +30,11 @@ function plainOutput(): Output {
   const printed = new Map<string, string>();
   return {
     polled({ label, status = "UNKNOWN", text }, { at }, fates) {
-      const seen = `${status} - ${text}`;
-      if (printed.get(label) !== seen) line(`${clock(at)} ${label} ${seen}`, STATUS_COLOURS[status]);
-      printed.set(label, seen);
+      // How fast it is, or how full, is no news while it is well.
+      const news = `${status} ${status === "OK" ? text.replace(/\d+/g, "0") : text}`;
+      if (printed.get(label) !== news)
+        line(`${clock(at)} ${label} ${status} - ${text}`, STATUS_COLOURS[status]);
+      printed.set(label, news);
       for (const fate of fates) line(`${clock(at)} ${label}: ${fate}`);
     },
     stand() {},

@@ -96,6 +96,31 @@ describe("an answer", () => {
     });
 });
 
+describe("a redirect", () => {
+  test("is followed on the same server", async () => {
+    answer = (request, response) => {
+      if (request.url?.startsWith("/a")) response.writeHead(301, { location: "/moved?x=1" }).end();
+      else response.end(JSON.stringify({ ...GOOD, name: request.url }));
+    };
+    assert.equal((await read()).data.name, "/moved?x=1");
+  });
+
+  const elsewhere: [location: string, says: RegExp][] = [
+    [
+      "http://localhost:1/a",
+      /leads to http:\/\/localhost:1, where nothing is sent; name that if it is right$/,
+    ],
+    ["//elsewhere.example.test/a", /leads to http:\/\/elsewhere\.example\.test, where/],
+    ["http://[broken", /leads to nowhere/],
+    ["/a", /leads in a circle$/],
+  ];
+  for (const [location, says] of elsewhere)
+    test(`to ${location} is not followed, since the token would go with it`, async () => {
+      reply(302, "", { location });
+      assert.match((await refused()).message, says);
+    });
+});
+
 describe("no answer", () => {
   const inAnHour = String(Math.floor(Date.now() / 1000) + 3600);
   const rows: [

@@ -83,10 +83,27 @@ export class Source {
       if (slot.startsWith("etag:") && !this.#used.has(slot)) delete this.#memory[slot];
   }
 
-  async #get(url: string, headers: Record<string, string>): Promise<Response> {
+  /** Follows to another path only: whatever another server is, it would be sent the token. */
+  async #get(url: string, headers: Record<string, string>, redirects = 0): Promise<Response> {
+    const response = await this.#ask(url, headers);
+    const location = response.headers.get("location");
+    if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return response;
+    await response.body?.cancel();
+    const next = attempt(() => new URL(location, url));
+    if (next?.origin !== new URL(url).origin) {
+      const where = next ? `${next.protocol}//${next.host}` : "nowhere";
+      throw new Unreadable(
+        `${placeOf(url)}: leads to ${where}, where nothing is sent; name that if it is right`,
+      );
+    }
+    if (redirects === MOST_REDIRECTS) throw new Unreadable(`${placeOf(url)}: leads in a circle`);
+    return this.#get(next.href, headers, redirects + 1);
+  }
+
+  async #ask(url: string, headers: Record<string, string>): Promise<Response> {
     try {
       const all = { accept: "application/json", "user-agent": "ambient-signals", ...headers };
-      return await fetch(url, { headers: all, signal: this.#signal });
+      return await fetch(url, { headers: all, signal: this.#signal, redirect: "manual" });
     } catch (error) {
       // Fetch itself only says that it failed; why, its cause does.
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
@@ -116,6 +133,7 @@ interface Remembered<T> {
   next: string | undefined;
 }
 
+const MOST_REDIRECTS = 5;
 const MOST_BYTES = 16 * 1024 * 1024;
 
 function shaped<T>(url: string, schema: z.ZodMiniType<T>, text: string): T {

@@ -55,6 +55,16 @@ describe("a monitor", () => {
     assert.equal(watchOf("ci", [], "/no/such").cwd, "/no/such");
   });
 
+  test("that is a check has the name that a person gave it, else its command", () => {
+    const rows: [args: string[], label: string][] = [
+      [["--name", "the disk", "--", "check_disk", "-w", "5%"], "check 'the disk'"],
+      [["--any-failure", "--name=tests", "--", "npm", "test"], "check tests"],
+      [["--any-failure", "--", "npm", "test", "--name", "x"], "check --any-failure -- npm test --name x"],
+      [["--", "check_disk", "-w", "5%"], "check_disk -w 5%"],
+    ];
+    for (const [args, label] of rows) assert.equal(labelOf({ name: "check", args }), label);
+  });
+
   test("has a label of a readable length", () => {
     assert.equal(Array.from(labelOf({ name: "check", args: ["x".repeat(500)] })).length, 80);
   });

@@ -63,11 +63,19 @@ export function watchOf(name: string, argv: readonly string[], cwd: string): Wat
 
 /** The monitor for people: its name and arguments, without what may be secret in them, of a readable length. */
 export function labelOf({ name, args }: Pick<Watch, "name" | "args">): string {
-  const all = [name, ...args.map(discreet)];
-  // Of a program that is run as it is, its own command line says enough.
-  const words = commandLine(name === "check" && args[0] === "--" ? all.slice(2) : all);
+  const words = commandLine(name === "check" ? checkWords(args) : [name, ...args.map(discreet)]);
   const chars = Array.from(words);
   return chars.length > LONGEST_LABEL ? `${chars.slice(0, LONGEST_LABEL - 1).join("")}…` : words;
+}
+
+/** A check by the name that a person gave it; of a program that is run as it is, its own command line says enough. */
+function checkWords(args: readonly string[]): string[] {
+  const end = args.indexOf("--");
+  const flags = end < 0 ? args : args.slice(0, end);
+  const at = flags.indexOf("--name");
+  const named = at < 0 ? flags.find((arg) => arg.startsWith("--name="))?.slice("--name=".length) : flags[at + 1];
+  if (named) return ["check", named];
+  return end === 0 ? args.slice(1).map(discreet) : ["check", ...args.map(discreet)];
 }
 
 /** Words as one line that a shell would take, without passwords in URLs. */
