@@ -6,10 +6,9 @@
  *   plugin    signals monitor check --name disk -- /usr/lib/nagios/plugins/check_disk -w 10% -c 5%
  *   command   signals monitor check --name tests --any-failure --timeout 10m -- npm test
  *   cron      @hourly ~/.local/bin/signals monitor check --name disk -- /usr/lib/nagios/plugins/check_disk -w 10\% -c 5\%
- *   helper    --every 5m --polls 3 --over 10m --severity S --timeout 60s --dry-run; --repo, --cwd, --session, --no-hint
  *
  * Reads     the exit status, and never the words, of COMMAND. It runs without a shell and without stdin, in a process
- *           group that is ended as a whole when it takes longer than --timeout: SIGTERM, two seconds later SIGKILL.
+ *           group that is ended as a whole when it takes longer than --timeout 60s: SIGTERM, 2 seconds later SIGKILL.
  *           A plugin: 0 OK, 1 WARNING, 2 CRITICAL, anything else UNKNOWN. With --any-failure: 0 OK, 126 and 127
  *           UNKNOWN, anything else WARNING. One signal per name and work tree (without one, directory); the name is
  *           the command line unless --name says otherwise, which keeps what is secret in it out of the signal.

@@ -208,7 +208,15 @@ trap "" TERM; sleep 300 & echo $$ $! > ${pids}; wait; while :; do sleep 1; done`
     assert.deepEqual(place.states, ["fired warning #1"]);
     const started = readFileSync(pids, "utf8").trim().split(" ").map(Number);
     assert.equal(started.length, 2);
-    for (const pid of started) while (isRunning(pid) && !isZombie(pid)) await sleep(20);
+    for (const pid of started) await isOver(pid);
+  });
+
+  test("that takes too long has time to put away what it has", async () => {
+    const place = new Place();
+    const tidied = join(place.home, "tidied");
+    const tidy = `trap 'sleep 0.7; echo > ${tidied}; exit' TERM; sleep 300 & wait`;
+    assert.equal((await place.check(["--timeout", "1s", "--", place.script("plugin", tidy)])).code, 3);
+    assert.ok(existsSync(tidied));
   });
 
   test("that prints megabytes is heard in its first line", async () => {
@@ -269,7 +277,7 @@ trap "" TERM; sleep 300 & echo $$ $! > ${pids}; wait; while :; do sleep 1; done`
     }
     assert.match(
       place.signals[0]?.envelope.summary ?? "",
-      /^The monitor check --name it -- no-such-plugin has not been able to read/,
+      /^The monitor check it has not been able to read its source yet: it: cannot be started/,
     );
   });
 
@@ -364,14 +372,18 @@ describe("who ends the monitor ends what it runs:", () => {
       while (!existsSync(pids) || readFileSync(pids, "utf8").trim() === "") await sleep(20);
       child.kill(signal);
       assert.deepEqual(await end, ended);
-      for (const pid of readFileSync(pids, "utf8").trim().split(" ").map(Number))
-        while (isRunning(pid) && !isZombie(pid)) await sleep(20);
+      if (args.length === 0)
+        assert.ok(!existsSync(place.dir), "a look that was cut short counts for nothing");
+      for (const pid of readFileSync(pids, "utf8").trim().split(" ")) await isOver(Number(pid));
     });
 });
 
-/** In a container nobody may be there to take away a process that has ended. */
-function isZombie(pid: number): boolean {
-  return (
-    existsSync(`/proc/${pid}/status`) && /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
-  );
+/** Throws when a process does not end. In a container nobody may be there to take away one that has. */
+async function isOver(pid: number): Promise<void> {
+  const isZombie = () =>
+    existsSync(`/proc/${pid}/status`) && /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  for (let i = 0; isRunning(pid) && !isZombie(); i++) {
+    assert.ok(i < 500, `${pid} goes on`);
+    await sleep(20);
+  }
 }

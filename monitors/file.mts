@@ -2,15 +2,15 @@
 /**
  * Watches files: a crash dump that is there, a file that changed, a backup that did not happen.
  *
- *   usage      signals monitor file GLOB [--changed | --stale 26h] [flags]
- *   there      signals monitor file 'crash/*.dmp'             while it is there; resolved when it is gone
- *   changed    signals monitor file --changed 'deploy/*.yml'  an event when one differs, appears or goes; the first look
- *              only remembers. The content counts, above 4 MiB size and time.
- *   stale      signals monitor file --stale 26h '~/backup/*.tar.gz'  while the newest is older, or there is none
- *   GLOB       in quotes; from the current directory, ~/ or /; * ? [a-z] [!a-z] {a,b}, and ** for folders at any depth but
- *              linked and hidden ones. A name that begins with a dot has to be named with it; \ is before what is itself.
- *   helper     --every 5m --polls 3 --over 10m --severity S --timeout 30s --dry-run; --repo, --cwd, --session, --no-hint
- *   cron       0 7 * * * ~/.local/bin/signals monitor file --stale 26h '~/backup/*.tar.gz'
+ *   usage     signals monitor file GLOB [--changed | --stale 26h] [flags]
+ *   there     signals monitor file 'crash/*.dmp' fires while a file is there, and resolves when it is gone
+ *   changed   signals monitor file --changed 'deploy/*.yml' tells once of each that differs, appeared or went since the
+ *             last look; the first look only remembers. The content counts; above 4 MiB, size and time.
+ *   stale     signals monitor file --stale 26h '~/backup/*.tar.gz' fires while the newest is older, or there is none
+ *   GLOB      in quotes; from the current directory, / or ~/; * ? [a-z] [!a-z] {a,b}, and ** for folders at any depth,
+ *             but for hidden and linked ones. A name that begins with a dot has to be named with it; a backslash takes
+ *             the meaning of what follows.
+ *   cron      0 7 * * * ~/.local/bin/signals monitor file --stale 26h '~/backup/*.tar.gz'
  *
  * Reads     names, times and, with --changed, content. A link counts as what it leads to; folders count for nothing. A
  *           folder that is missing has no files; what cannot be read is UNKNOWN, and so are more than 10000 files.

@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { writeBundles } from "../lib/bundle.ts";
 import { type FireFlags, fireReport } from "../lib/by-hand.ts";
@@ -20,6 +20,18 @@ import type { Document } from "../lib/document.ts";
 import { entries } from "../lib/entries.ts";
 import { transact } from "../lib/inbox.ts";
 import { fire } from "../lib/lifecycle.ts";
+import {
+  calm,
+  commentOf,
+  HOSTILE,
+  HOSTILE_NAME,
+  isTrouble,
+  LINUX,
+  PATH,
+  RAW,
+  STACK,
+  VERSION,
+} from "../lib/testing/conventions.ts";
 import { ROOT, type Run, run, runFile, tempDirectory } from "../lib/testing/process.ts";
 import { shellWord } from "../lib/text.ts";
 
@@ -46,7 +58,7 @@ interface Row {
   forPeople?: true;
   /** Without it, it works in a directory that is gone as well; with it, it says so. */
   directory?: "needed";
-  /** What it needs to have something to print as JSON. */
+  /** What it needs to have something to print. */
   arrange?(place: Place): void;
 }
 
@@ -89,9 +101,7 @@ const ROWS: Record<string, Row> = {
 };
 
 const PARALLEL = { concurrency: 2 };
-const LINUX = { skip: process.platform === "linux" ? false : "needs /dev/full and util-linux" };
 
-const VERSION = `ambient-signals ${JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version}\n`;
 // What holds for monitors, whose exit status means something else, is told beside them.
 const ALL = entries().filter(({ name }) => !name.startsWith("monitors/"));
 const SCRIPTS = ALL.filter(({ name }) => name.startsWith("scripts/")).map(({ name }) =>
@@ -104,13 +114,6 @@ const bundles = join(root, "bundles");
 const bundle = (name: string) => join(bundles, `${name}.mjs`);
 
 // ---------------------------------------------------------------- a home directory full of hostile text
-
-/** A colour, a window's title, a line of its own, text that runs backwards, and some that nobody sees. */
-const HOSTILE = "\x1b[31m\x1b]0;owned\x07\r\nforged: line\u2028\u202egnp\u2066\u200b\ufeff\u{e0041}";
-/** The same as a directory can be named. */
-const HOSTILE_NAME = "ada \x1b[31m\u202egnp\u{e0041}";
-/** What may never reach a terminal: control, format and private characters, all but the end of a line. */
-const RAW = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]/u;
 
 const prepared = join(root, "prepared");
 
@@ -182,9 +185,6 @@ interface Options {
   file?: string;
 }
 
-/** Node beside the programs of the system, and no client of the person who tests. */
-const PATH = `${dirname(process.execPath)}:/usr/bin:/bin`;
-
 async function runBundle(
   name: string,
   args: readonly string[],
@@ -196,37 +196,11 @@ async function runBundle(
     stdin,
     env: { PATH, HOME: home, ...env },
   });
-  return calm(result, [file, ...args], stack);
+  return calm(result, [file, ...args], { stack });
 }
 
 const script = (name: string, args: readonly string[], at?: Pick<Place, "home">, options: Options = {}) =>
   runBundle(`scripts/${name}`, args, at, options);
-
-const STACK = /^ *at .+:\d+:\d+|node:internal|^Node\.js v/m;
-
-/** Whatever a run is about: it ends by itself, and shows neither a stack nor what could harm a terminal. */
-function calm(result: Run, command: readonly string[], stack = false): Run {
-  const shown = `${command.map(shellWord).join(" ")}\n${JSON.stringify(result, undefined, 2)}`;
-  assert.equal(result.signal, null, shown);
-  assert.ok([0, 1, 2].includes(result.code ?? -1), shown);
-  assert.doesNotMatch(result.stdout, RAW, shown);
-  assert.doesNotMatch(result.stderr, RAW, shown);
-  if (!stack) assert.doesNotMatch(result.stderr + result.stdout, STACK, shown);
-  return result;
-}
-
-/** Held for trouble: one line, `error: what: which value; what to do`, and no data. */
-function isTrouble({ code, stdout, stderr }: Run, status: 1 | 2): void {
-  assert.deepEqual([code, stdout], [status, ""], stderr);
-  assert.match(stderr, /^error: [^\n]+: [^\n]+; [^\n]+\n$/);
-}
-
-/** The doc comment of a file, as a person reads it. */
-function commentOf(file: string): string {
-  const source = readFileSync(file, "utf8");
-  const lines = source.slice(source.indexOf("/**\n") + 4, source.indexOf("\n */")).split("\n");
-  return lines.map((line) => line.slice(3)).join("\n");
-}
 
 // ---------------------------------------------------------------- every entry file
 
@@ -273,6 +247,12 @@ for (const name of SCRIPTS) {
   // Without a row, it is the first test that says what to do.
   const { args, refused, inbox, shows, forPeople, directory, arrange }: Row = ROWS[name] ?? { args: [] };
 
+  const ready = () => {
+    const at = place();
+    arrange?.(at);
+    return at;
+  };
+
   describe(`scripts/${name}`, PARALLEL, () => {
     test("names the flag that was meant, and takes no flags behind --", async () => {
       const [typo, ended] = await Promise.all([
@@ -304,9 +284,7 @@ for (const name of SCRIPTS) {
     });
 
     test(`prints ${forPeople ? "no JSON" : "one JSON document with --json"}, and nothing else on stdout`, async () => {
-      const at = place();
-      arrange?.(at);
-      const result = await script(name, [...args, "--json"], at);
+      const result = await script(name, [...args, "--json"], ready());
       if (forPeople) return isTrouble(result, 2);
       assert.equal(result.code, 0, result.stderr);
       const printed = JSON.stringify(JSON.parse(result.stdout));
@@ -349,7 +327,7 @@ for (const name of SCRIPTS) {
         const words = [process.execPath, bundle(`scripts/${name}`), ...args];
         const [gone, full, reader] = await Promise.all([
           shell(IN_A_GONE_DIRECTORY, words),
-          shell('exec "$@" > /dev/full', words),
+          shell('exec "$@" > /dev/full', words, ready()),
           withoutReader(words),
         ]);
         calm(gone, words);

@@ -7,7 +7,9 @@ import type { Document } from "../lib/document.ts";
 import { transact } from "../lib/inbox.ts";
 import { ackAll } from "../lib/lease.ts";
 import { fire, resolve } from "../lib/lifecycle.ts";
+import { type State, watchOf, writeState } from "../lib/monitor/state.ts";
 import { ROOT, run, runFile, TSX, tempDirectory } from "../lib/testing/process.ts";
+import { plus, timeOf } from "../lib/time.ts";
 import type { SignalView } from "../lib/view.ts";
 
 const THROW = { onConfigFault: "throw" } as const;
@@ -157,4 +159,31 @@ test("a reader of the list may close it early, and nobody is told of a crash", a
   assert.match(piped.stdout, /^fired warning k:0#1, [^\n]+\n$/);
   assert.equal(piped.stderr, "exit 0\n");
   assert.deepEqual(readdirSync(dir).sort(), ["inbox.json", "staging", "told"]);
+});
+
+test("people are told when each monitor last read its source, and a program is told nothing else than signals", async () => {
+  const dir = join(tempDirectory("list"), "signals");
+  const hour = plus(timeOf(Date.now()), -3_600_000);
+  const well: State = {
+    ...watchOf("github-ci", ["acme/api"], "/"),
+    polled_at: hour,
+    read_at: hour,
+    failures: 0,
+    status: "OK",
+    summary: "",
+    tracks: {},
+    memory: {},
+  };
+  writeState(dir, well);
+  writeState(dir, { ...well, args: ["acme/web"], failures: 3, error: "answered \x1b[31m503" });
+  await fireIn(dir, "red");
+  const [people, exact, json] = await Promise.all([list(dir), list(dir, "-v"), list(dir, "--json")]);
+  assert.equal(
+    people.stderr,
+    "monitor github-ci acme/web: last read its source 1h ago; 3 polls have failed since: answered [31m503\n" +
+      "monitor github-ci acme/api: read its source 1h ago\n",
+  );
+  assert.match(exact.stderr, /^monitor github-ci acme\/api: read its source \d{4}-\d\d-\d\d [\d:]+ \S+$/m);
+  assert.match(people.stdout, /^fired warning red#1/);
+  assert.deepEqual([json.stderr, JSON.parse(json.stdout).length], ["", 1]);
 });

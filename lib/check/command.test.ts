@@ -95,7 +95,10 @@ describe("a command that is to stop", () => {
       controller.abort();
       await assert.rejects(running, { message: "was stopped" });
       // Whoever is its parent now may take a moment to notice.
-      while (isRunning(pid) && !/^State:\s+Z/m.test(statusOf(pid))) await sleep(20);
+      for (let i = 0; isRunning(pid) && !/^State:\s+Z/m.test(statusOf(pid)); i++) {
+        assert.ok(i < 500, "it goes on");
+        await sleep(20);
+      }
     });
 
   test("before it began does not begin", async () => {

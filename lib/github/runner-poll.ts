@@ -38,7 +38,9 @@ export async function lookAtRunners(
 ): Promise<Reading> {
   const { org, repo, queued } = asked;
   if ((org === undefined) === (repo === undefined))
-    throw new UsageError("--org: name an organisation with it, or a repository with --repo, and not both");
+    throw new UsageError(
+      "--org: name an organisation with it, or a repository with --repo, and not both",
+    );
   if (org !== undefined && queued !== undefined)
     throw new UsageError("--queued: an organisation has no list of its jobs; name a repository with --repo");
   const longest = durationFrom("--queued", queued ?? "15m");

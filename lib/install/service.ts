@@ -85,7 +85,7 @@ export async function planService(
   const steps = starts ? manager.start(path) : renewed;
   const missed = typeof state === "string" && steps.length > 0 ? state : undefined;
   const said = missed === undefined ? told(steps, env) : untold(steps, starts, missed);
-  const isSaid = missed === undefined && (asked || starts);
+  const runs = missed === undefined && (asked || starts);
   const notes = [
     ...(stays
       ? [`${path} was changed by hand and stays so; to write it anew: signals install --service`]
@@ -101,7 +101,7 @@ export async function planService(
       change,
       ...said,
       notes,
-      lines: isSaid ? [`the service runs the monitors; its log: ${manager.log(env)}`] : said.lines,
+      lines: runs ? [`the service runs the monitors; its log: ${manager.log(env)}`] : said.lines,
     },
   };
 }
