@@ -68,6 +68,7 @@ const ROWS: Record<string, Row> = {
 };
 
 const PARALLEL = { concurrency: 2 };
+const PATIENCE_MS = 30_000;
 const CODES = { codes: [0, 1, 2, 3] };
 
 const MONITORS = entries().filter(({ name }) => name.startsWith("monitors/"));
@@ -344,7 +345,8 @@ for (const name of NAMES) {
               said[stream] += text;
             });
           const closed = once(child, "close");
-          while (!/goes on/.test(said.stderr) && child.exitCode === null) await sleep(20);
+          const end = Date.now() + PATIENCE_MS;
+          while (!/goes on/.test(said.stderr) && child.exitCode === null && Date.now() < end) await sleep(20);
           child.kill(signal);
           const [code, by] = await closed;
           calm({ code, signal: by, ...said }, words, CODES);

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from "
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import type { MonitorEntry } from "../policy.ts";
-import { tempDirectory } from "../testing/process.ts";
+import { ROOT, TSX, tempDirectory } from "../testing/process.ts";
 import { type Configured, commandOf, configuredIn, faultOf } from "./configured.ts";
 
 const dir = realpathSync(tempDirectory("configured"));
@@ -44,7 +44,7 @@ test("a monitor is run as it is, and any other program by check", () => {
     [
       entry("check", ["--name", "n", "--", "true"]),
       ["check", ...common, "--name", "n", "--", "true"],
-      "check --name n -- true",
+      "check n",
     ],
     [
       entry("check_disk", ["-w", "10 %", "$HOME"]),
@@ -59,6 +59,26 @@ test("a monitor is run as it is, and any other program by check", () => {
     assert.deepEqual(given(one), words);
     assert.equal(only(one).label, label);
   }
+});
+
+test("a monitor of one's own is run as it is too, with the tsx of the package that it imports", () => {
+  const modules = join(dir, "dotfiles", "node_modules");
+  mkdirSync(modules, { recursive: true });
+  symlinkSync(ROOT, join(modules, "ambient-signals"));
+  for (const [name, text] of [
+    ["own.mts", "await runMonitor(import.meta.url, {});"],
+    ["own.mjs", "await runMonitor(import.meta.url, {});"],
+    ["other.mjs", "process.exit(2);"],
+  ] as const)
+    writeFileSync(join(dir, "dotfiles", name), text, { mode: 0o755 });
+  const own = only(entry("~/dotfiles/own.mts", ["/"]));
+  assert.deepEqual([own.label, own.isForeign, own.watch.name], ["own /", false, "own"]);
+  const [flag, tsx, ...rest] = commandOf(own, dir, env).args;
+  assert.deepEqual([flag, tsx], ["--import", TSX[1]]);
+  assert.deepEqual(rest, [join(dir, "dotfiles", "own.mts"), "--json", "--dir", dir, "/"]);
+  assert.equal(commandOf(only(entry("./dotfiles/own.mjs")), dir, env).args[0], join(dir, "dotfiles/own.mjs"));
+  assert.equal(only(entry("./dotfiles/other.mjs")).isForeign, true, "a program like any other");
+  assert.match(faultOf(only(entry("./dotfiles/gone.mts")), dir, env) ?? "", /there is no such file/);
 });
 
 test("it runs in the directory of config.toml, at home where the entry says, else nowhere", () => {

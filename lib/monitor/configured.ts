@@ -1,7 +1,9 @@
-import { accessSync, constants, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type Entry, entries, runnerOf } from "../entries.ts";
-import { codeOf } from "../errors.ts";
+import { attempt, codeOf } from "../errors.ts";
 import { onPath } from "../install/presence.ts";
 import type { MonitorEntry } from "../policy.ts";
 import { nearest, shellWord } from "../text.ts";
@@ -15,10 +17,10 @@ export interface Configured {
   watch: Watch;
   label: string;
   id: string;
-  /** The file that runs it, and what it is given. */
-  file: Entry;
+  /** Node's arguments up to the file that runs it, and what that is given. */
+  runner: readonly string[];
   args: readonly string[];
-  /** It is an executable, which the file runs. */
+  /** It is a program that is no monitor, which that file runs. */
   isForeign: boolean;
 }
 
@@ -42,19 +44,38 @@ export function configuredIn(
   monitors: readonly MonitorEntry[],
   env: NodeJS.ProcessEnv,
 ): Configured[] {
-  const known = new Map(monitorFiles().map((file) => [nameOf(file), file]));
+  const pack = monitorFiles();
   const all = monitors.flatMap((entry): Configured[] => {
-    const own = known.get(entry.run);
-    const file = own ?? known.get(CHECK);
+    const path = resolve(dir, withHome(entry.run, env));
+    const known = pack.find((file) => nameOf(file) === entry.run) ?? ownMonitor(entry.run, path);
+    const file = known ?? pack.find((file) => nameOf(file) === CHECK);
     if (file === undefined) return [];
-    const args = own ? entry.args : ["--", withHome(entry.run, env), ...entry.args];
+    const isForeign = known === undefined;
+    const args = isForeign ? ["--", withHome(entry.run, env), ...entry.args] : entry.args;
     // As the monitor, in its own process, tells itself from others.
     const watch = watchOf(nameOf(file), args, dir);
-    return [
-      { entry, watch, label: labelOf(watch), id: idOf(watch), file, args, isForeign: own === undefined },
-    ];
+    const runner = pack.includes(file) ? runnerOf(file) : ownRunner(path);
+    return [{ entry, watch, label: labelOf(watch), id: idOf(watch), runner, args, isForeign }];
   });
   return all.filter(({ id }, i) => all.findIndex((other) => other.id === id) === i);
+}
+
+/** A person's own monitor, or a copy of one of ours: a module that makes itself one. */
+function ownMonitor(run: string, path: string): Entry | undefined {
+  if (!run.includes("/") || !/\.m[jt]s$/.test(run)) return undefined;
+  const text = attempt(() => readFileSync(path, "utf8")) ?? "";
+  const name = `${FOLDER}${basename(path).replace(/\.m[jt]s$/, "")}`;
+  return /\brunMonitor\(/.test(text) ? { name, file: path } : undefined;
+}
+
+/** Node runs what is JavaScript; the rest tsx, which is where the package is that the module imports. */
+function ownRunner(path: string): string[] {
+  if (path.endsWith(".mjs")) return [path];
+  const tsx = attempt(() => {
+    const ours = createRequire(path).resolve("ambient-signals/package.json");
+    return pathToFileURL(createRequire(ours).resolve("tsx")).href;
+  });
+  return [...(tsx ? ["--import", tsx] : []), path];
 }
 
 /** The same for two monitors exactly when they watch the same. */
@@ -63,11 +84,11 @@ export function idOf({ name, args, cwd }: Watch): string {
 }
 
 /** What a poll of it runs: node's arguments, which begin with the file. It prints one report as JSON. */
-export function commandOf({ entry, file, args }: Configured, dir: string, env: NodeJS.ProcessEnv): Command {
+export function commandOf({ entry, runner, args }: Configured, dir: string, env: NodeJS.ProcessEnv): Command {
   const { every, repository = "" } = entry;
   return {
     // Ours first: what follows may hold a `--`.
-    args: [...runnerOf(file), "--json", "--dir", dir, ...args],
+    args: [...runner, "--json", "--dir", dir, ...args],
     cwd: dir,
     env: { ...env, [HOME_REPOSITORY]: repository, [POLLED_EVERY]: formatDuration(every) },
   };
