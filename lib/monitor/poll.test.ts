@@ -384,6 +384,17 @@ describe("a source that cannot be read", () => {
     assert.deepEqual([report.error, aborted], ["took longer than 0.02s", [true]]);
   });
 
+  test("since it was stopped is no failure", async () => {
+    const bench = new Bench();
+    const stop = new AbortController();
+    const check = () => {
+      stop.abort();
+      return new Promise<Found>(() => {});
+    };
+    await assert.rejects(bench.poll(check, { stop: stop.signal }), /was stopped/);
+    assert.equal(bench.state(), undefined);
+  });
+
   test("because of wrong flags is the caller's fault, and is not counted", async () => {
     const bench = new Bench();
     await assert.rejects(bench.poll(new UsageError("--branch: is wrong")), UsageError);

@@ -92,8 +92,8 @@ export interface Polled {
 }
 
 /**
- * Looks once, and reports what has lasted. Throws `SignalsError` when the inbox cannot be used, and the
- * check's own `UsageError`; what else the check throws only means that the source could not be read.
+ * Looks once, and reports what has lasted. Throws `SignalsError` when the inbox cannot be used, when the look was
+ * stopped, and the check's own `UsageError`; what else the check throws only means that the source could not be read.
  */
 export async function pollOnce(options: PollOptions): Promise<Polled> {
   const { dir, watch, dryRun } = options;
@@ -106,8 +106,8 @@ export async function pollOnce(options: PollOptions): Promise<Polled> {
   try {
     reading = readingOf(await inTime(options, memory, now));
   } catch (error) {
-    // No source is to blame for it, and no later poll will do better.
-    if (error instanceof UsageError) throw error;
+    // No source is to blame for it.
+    if (error instanceof UsageError || options.stop?.aborted) throw error;
     return failed({ ...state, ...failure(error, before, now) }, options, now);
   }
   const { gone, unread } = reading;
@@ -355,7 +355,7 @@ function reportOf(
     return {
       status: verdict.status,
       key,
-      summary: clean(verdict.summary),
+      summary: verdict.summary,
       source_url: verdict.source_url ?? null,
       ...(waits !== undefined && { waits }),
       ...(outcome && { outcome }),

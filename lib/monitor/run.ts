@@ -125,7 +125,6 @@ async function again(options: PollOptions, every: number, json: boolean): Promis
     let pause = every;
     try {
       const polled = await pollOnce({ ...options, stop });
-      if (stop.aborted) break;
       pause = pauseAfter(polled.report, every);
       const { status, summary, config_fault: fault } = polled.report;
       const seen = `${status} ${summary}`;
@@ -134,6 +133,7 @@ async function again(options: PollOptions, every: number, json: boolean): Promis
       printed = seen;
       if (fault) note(`config.toml: goes on with the last valid settings: ${fault}`);
     } catch (error) {
+      if (stop.aborted) break;
       // The inbox may be full, locked or gone for a while: what holds is told when it can be.
       if (!(error instanceof SignalsError) || error instanceof UsageError) throw error;
       note(`error: ${messageOf(error)}`);
