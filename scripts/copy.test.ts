@@ -128,6 +128,17 @@ describe("copy NAME FOLDER", PARALLEL, () => {
     test(`refuses ${JSON.stringify(args)}, and says why`, () => isRefused(args, said, status));
   }
 
+  test("has nothing to add on a monitor either, which works where it was copied to", async () => {
+    const folder = freshFolder();
+    const { code, stdout, stderr } = await copy(["check", folder]);
+    assert.deepEqual([code, stdout, stderr], [0, `${join(folder, "check.mjs")}\n`, ""]);
+    const env = { HOME: folder };
+    const words = ["--name", "truth", "--any-failure", "--", "false"];
+    const ran = await run(join(folder, "check.mjs"), words, { cwd: folder, env });
+    assert.deepEqual([ran.code, ran.stderr], [1, ""]);
+    assert.match(ran.stdout, /^CHECK WARNING - truth failed with status 1\n {4}fired /);
+  });
+
   test("asks which one is meant when two clients have a hook of that name, and takes neither for the other", async () => {
     const folder = freshFolder();
     const both = "NAME: stop: names several files; write claude-code/stop or codex/stop";

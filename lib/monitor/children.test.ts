@@ -7,7 +7,7 @@ import { attempt } from "../errors.ts";
 import { hasEnded } from "../testing/ended.ts";
 import { tempDirectory } from "../testing/process.ts";
 import { limitOf, runChild } from "./children.ts";
-import type { PollReport } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 
 const dir = tempDirectory("children");
 const REPORT: PollReport = {

@@ -5,7 +5,7 @@ import { attempt, codeOf } from "../errors.ts";
 import { clean } from "../text.ts";
 import { parseDuration } from "../time.ts";
 import type { Command } from "./configured.ts";
-import type { PollReport } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 import { STATUSES } from "./verdict.ts";
 
 /** What one poll, as a process, came to: the report that it printed, or why there is none. */

@@ -36,7 +36,7 @@ function rankOf(state: State, now: Time): number {
 
 /** Whether a monitor that is to poll every so many milliseconds has missed three polls, back-off included. */
 export function isOverdue(state: State, every: number, now: Time): boolean {
-  const { polled_at, failures, not_before = null } = state;
+  const { polled_at, failures, partial, not_before = null } = state;
   if (polled_at === undefined) return true;
-  return between(polled_at, now) > 3 * pauseAfter({ failures, not_before, at: polled_at }, every, 1);
+  return between(polled_at, now) > 3 * pauseAfter({ failures, partial, not_before, at: polled_at }, every, 1);
 }

@@ -10,8 +10,9 @@ import type { MonitorEntry } from "../policy.ts";
 import { tempDirectory } from "../testing/process.ts";
 import { type Configured, configuredIn } from "./configured.ts";
 import { fatesOf, pollConfigured } from "./one-poll.ts";
-import { type PollReport, retire } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 import { monitorsOf, readState } from "./state.ts";
+import { retire } from "./tell.ts";
 
 /** An inbox, and one monitor of its config.toml: a plugin that a test writes, or does not. */
 class Place {

@@ -4,8 +4,9 @@ import { look } from "../inbox.ts";
 import { timeOf } from "../time.ts";
 import { limitOf, runChild } from "./children.ts";
 import { type Configured, commandOf, faultOf } from "./configured.ts";
-import { type Minder, noteFailure, type PollReport } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 import { fateOf } from "./print.ts";
+import { type Minder, noteFailure } from "./tell.ts";
 
 /**
  * One poll of a monitor of config.toml, in a process of its own. What goes wrong on the way is a report as well, and

@@ -1,6 +1,6 @@
 import { coloured, line, note, printJsonLine } from "../script.ts";
 import { timeOf } from "../time.ts";
-import type { PollReport } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 import { STATUS_COLOURS } from "./print.ts";
 import { type Standing, StatusLines } from "./status-lines.ts";
 

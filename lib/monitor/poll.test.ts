@@ -7,7 +7,7 @@ import { UsageError } from "../errors.ts";
 import { look, readDocument, transact } from "../inbox.ts";
 import { resolve } from "../lifecycle.ts";
 import { endSession } from "../session.ts";
-import { AT } from "../testing/build.ts";
+import { AT, DAY } from "../testing/build.ts";
 import { tempDirectory } from "../testing/temp.ts";
 import { timeOf } from "../time.ts";
 import { type Look, type PollOptions, pollOnce } from "./poll.ts";
@@ -114,11 +114,15 @@ describe("a poll", () => {
     await bench.poll(RED);
     const file = join(bench.dir, "inbox.json");
     const before = statSync(file).ino;
+    const { expires_at } = bench.signal() ?? {};
     for (let i = 0; i < 60; i++) {
       wait(1);
       await bench.poll(RED);
     }
     assert.equal(statSync(file).ino, before, "an hour of polls");
+    wait(2 * 60);
+    await bench.poll(RED);
+    assert.ok(String(bench.signal()?.expires_at) > String(expires_at), "a tenth of the time is over");
     for (let i = 0; i < 48; i++) {
       wait(60);
       await bench.poll(RED);
@@ -216,6 +220,47 @@ describe("a poll", () => {
     assert.deepEqual(bench.signals(), ["main#2 resolved warning"]);
   });
 
+  test("once a day is enough to keep a signal fired, and what looks less often makes it last longer", async () => {
+    for (const gap of [DAY + 1, 7 * DAY]) {
+      const bench = new Bench();
+      const every = gap > DAY + 1 ? { every: gap * 60_000 } : {};
+      for (let i = 0; i < 5; i++) {
+        assert.equal((await bench.poll(RED, every)).verdicts[0]?.outcome, i === 0 ? "fired" : "extended");
+        wait(gap);
+      }
+      assert.deepEqual(bench.signals(), ["main#1 fired warning"]);
+    }
+  });
+
+  test("that is one of very many tells the worst first, and the rest at the next looks", async () => {
+    const bench = new Bench();
+    const storm = Array.from({ length: 150 }, (_, i) => ({
+      ...RED,
+      identity: [String(i)],
+      status: i >= 140 ? ("CRITICAL" as const) : ("WARNING" as const),
+    }));
+    const report = await bench.poll(storm);
+    const waiting = report.verdicts.filter(({ waits }) => waits === "100 others were fired at this look");
+    assert.deepEqual([waiting.length, waiting.some(({ status }) => status === "CRITICAL")], [50, false]);
+    assert.equal((await bench.poll(storm)).verdicts.filter(({ outcome }) => outcome === "fired").length, 50);
+    assert.equal(bench.signals().length, 150);
+  });
+
+  test("of an event that the inbox has no room for sees it once more", async () => {
+    const bench = new Bench();
+    mkdirSync(bench.dir, { mode: 0o700 });
+    writeFileSync(join(bench.dir, "config.toml"), "max_signals = 1\n");
+    await bench.poll(RED);
+    const seen: unknown[] = [];
+    const check = ({ memory }: Look) => {
+      seen.push(memory["seen"]);
+      memory["seen"] = "it";
+      return { ...RED, identity: ["event"], once: true };
+    };
+    for (let i = 0; i < 2; i++) assert.equal((await bench.poll(check)).verdicts[0]?.outcome, "refused");
+    assert.deepEqual(seen, [undefined, undefined]);
+  });
+
   test("of an event fires a signal that settles once it was told", async () => {
     const bench = new Bench();
     await bench.poll({ ...RED, once: true });
@@ -235,6 +280,40 @@ describe("a poll", () => {
     assert.equal((await bench.poll({ ...GREEN, at: AT(8) })).verdicts[0]?.outcome, "stale");
     assert.equal((await bench.poll(GREEN)).verdicts[0]?.outcome, "resolved");
     assert.equal((await bench.poll({ ...RED, at: "last tuesday" })).verdicts[0]?.outcome, "refired");
+  });
+
+  test("believes what it sees twice, however old the source says it is", async () => {
+    const bench = new Bench();
+    wait(60);
+    await bench.poll({ ...RED, at: AT(30) });
+    const back = { ...GREEN, at: AT(10), summary: "main was set back" };
+    const first = await bench.poll(back);
+    assert.deepEqual(
+      [first.verdicts[0]?.outcome, first.verdicts[0]?.waits],
+      ["stale", "an older report than the one that is known; it counts at the next look"],
+    );
+    assert.equal((await bench.poll(back)).verdicts[0]?.outcome, "resolved");
+    assert.equal((await bench.poll({ ...RED, at: AT(30) })).verdicts[0]?.outcome, "stale");
+    assert.equal((await bench.poll({ ...RED, at: AT(30) })).verdicts[0]?.outcome, "refired");
+    assert.equal((await bench.poll({ ...RED, at: AT(30) })).verdicts[0]?.outcome, "extended");
+    assert.equal((await bench.poll({ ...GREEN, at: AT(40) })).verdicts[0]?.outcome, "resolved");
+    assert.equal(
+      (await bench.poll({ ...RED, at: AT(35) })).verdicts[0]?.outcome,
+      "stale",
+      "one look is not enough",
+    );
+    assert.equal((await bench.poll({ ...GREEN, at: AT(40) })).verdicts[0]?.outcome, "already_settled");
+    assert.equal((await bench.poll({ ...RED, at: AT(35) })).verdicts[0]?.outcome, "stale");
+  });
+
+  test("ends what is gone also after a newer report of somebody else, and tells it again when it is back", async () => {
+    const bench = new Bench();
+    wait(60);
+    await bench.poll({ ...RED, at: AT(30) });
+    await bench.poll({ ...RED, at: AT(50) }, { watch: watchOf("other", [], "/") });
+    assert.equal((await bench.poll({ verdicts: [], gone: "gone" })).verdicts[0]?.outcome, "resolved");
+    await bench.poll({ ...RED, at: AT(30) });
+    assert.equal((await bench.poll({ ...RED, at: AT(30) })).verdicts[0]?.outcome, "refired");
   });
 
   test("stores what it can when one report is refused", async () => {
@@ -258,14 +337,19 @@ describe("a poll", () => {
     ["that is too long", { summary: long }, /^x{2000}$/, /^file:/],
     ["that is empty", { summary: "\u200b" }, /^It says nothing of itself$/, /^file:/],
     ["with a link of another kind", { source_url: "javascript:alert(1)" }, /red/, /^file:/],
+    ["with a link that is too long", { source_url: `https://x/${long}` }, /red/, /^file:/],
+    ["of a huge identity", { identity: ["a", "y".repeat(40_000)] }, /red/, /^file:/],
     ["with a link", { source_url: "https://ci.example.test/7" }, /red/, /^https:\/\/ci\.example\.test\/7$/],
   ];
   for (const [what, verdict, summary, url] of hostile)
     test(`stores a text ${what}`, async () => {
       const bench = new Bench();
-      assert.equal((await bench.poll({ ...RED, ...verdict })).verdicts[0]?.outcome, "fired");
-      assert.match(bench.signal()?.envelope.summary ?? "", summary);
-      assert.match(bench.signal()?.envelope.source_url ?? "", url);
+      const [told] = (await bench.poll({ ...RED, ...verdict })).verdicts;
+      assert.equal(told?.outcome, "fired");
+      assert.ok((told?.summary.length ?? 0) <= 2_000);
+      const { envelope } = bench.signal(told?.key) ?? {};
+      assert.match(envelope?.summary ?? "", summary);
+      assert.match(envelope?.source_url ?? "", url);
     });
 });
 
@@ -359,9 +443,45 @@ describe("a source that cannot be read", () => {
     assert.deepEqual([not_before, failures, error], [undefined, 0, undefined]);
   });
 
+  test("that is to be asked only weeks later, as a clock that was ahead may have written, is asked", async () => {
+    const bench = new Bench();
+    wait(40 * DAY);
+    await bench.poll(new Unreadable("slow down", { waitMs: 60_000 }));
+    wait(-40 * DAY);
+    assert.equal((await bench.poll(RED)).verdicts[0]?.outcome, "fired");
+  });
+
+  test("that is read in part tells that part; three times in a row, it says what is missing", async () => {
+    const bench = new Bench();
+    const unread = new Unreadable("ci.example.test/checks: answered 502");
+    await bench.poll(GREEN);
+    for (let i = 1; i <= 3; i++) {
+      wait(1);
+      const report = await bench.poll({ verdicts: [GREEN, { ...RED, identity: [String(i)] }], unread });
+      assert.deepEqual(
+        [report.status, report.read, report.partial, report.failures, report.verdicts[1]?.outcome],
+        ["WARNING", false, true, i, "fired"],
+      );
+    }
+    assert.equal(
+      readDocument(bench.dir, timeOf(0)).signals.at(-1)?.envelope.summary,
+      `The monitor ci acme/api has not been able to read all of its source since ${AT(0)}: ${unread.message}`,
+    );
+    const well = await bench.poll({ verdicts: [GREEN], unread });
+    assert.equal(well.status, "UNKNOWN", "nobody knows whether all is well");
+    assert.equal((await bench.poll(GREEN)).read_at, AT(minute));
+    assert.match(bench.signals().join(), /reads its source again#2 resolved warning/);
+  });
+
+  test("in part, and asks for time, is given it", async () => {
+    const bench = new Bench();
+    const unread = new Unreadable("slow down", { waitMs: 120_000 });
+    assert.equal((await bench.poll({ verdicts: [GREEN], unread })).not_before, AT(2));
+  });
+
   test("that limits without a time is left alone for a minute, and longer each time", async () => {
     const bench = new Bench();
-    for (const minutes of [1, 2, 4, 8]) {
+    for (const minutes of [1, 2, 4, 8, 16, 32, 60, 60]) {
       const report = await bench.poll(new Unreadable("limited", { limited: true }));
       assert.equal(report.not_before, AT(minute + minutes));
       wait(minutes);
@@ -461,12 +581,17 @@ describe("what is kept from poll to poll", () => {
       assert.equal((await bench.poll(GREEN)).verdicts[0]?.outcome, "resolved");
     });
 
-  test("is forgotten after a week without a poll", async () => {
+  test("is shown for a week without a poll, and forgotten after three months", async () => {
     const bench = new Bench();
+    const others = () => bench.poll(GREEN, { watch: watchOf("other", [], "/") });
     await bench.poll(GREEN);
-    wait(8 * 24 * 60);
+    await others();
+    wait(8 * DAY);
     assert.deepEqual(monitorsOf(bench.dir, AT(minute)), []);
-    await bench.poll(GREEN, { watch: watchOf("other", [], "/") });
+    await others();
+    assert.equal(readdirSync(join(bench.dir, "monitors")).length, 2, "some look once a month");
+    wait(83 * DAY);
+    await others();
     assert.equal(readdirSync(join(bench.dir, "monitors")).length, 1);
   });
 

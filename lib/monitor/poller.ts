@@ -4,11 +4,12 @@ import { timeOf } from "../time.ts";
 import { type Configured, configuredIn, idOf } from "./configured.ts";
 import { fatesOf, pollConfigured } from "./one-poll.ts";
 import { type Output, outputFor } from "./output.ts";
-import { type PollReport, retire } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 import { pauseAfter } from "./run.ts";
 import { Schedule } from "./schedule.ts";
 import { monitorsOf, type Watch, watchOf } from "./state.ts";
 import type { Standing } from "./status-lines.ts";
+import { retire } from "./tell.ts";
 import { Wanted } from "./wanted.ts";
 
 /** How long a change of config.toml, or a leap of the clock, may go unnoticed. */

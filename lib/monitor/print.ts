@@ -3,7 +3,7 @@ import { shortKey } from "../key.ts";
 import { deliveryShown } from "../people.ts";
 import { indented, line } from "../script.ts";
 import { timeOf } from "../time.ts";
-import type { Polled, VerdictReport } from "./poll.ts";
+import type { Polled, VerdictReport } from "./poll-report.ts";
 import type { Status } from "./verdict.ts";
 
 /** How a status is coloured in a terminal. */

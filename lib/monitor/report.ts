@@ -1,13 +1,10 @@
-import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
 import { type Document, type Envelope, findSignal, type Hints, type Severity } from "../document.ts";
-import { identityKey, isLink, MAX_SUMMARY, parseEnvelope } from "../envelope.ts";
+import { isLink, parseEnvelope } from "../envelope.ts";
 import { attempt, messageOf, SignalsError } from "../errors.ts";
 import { fire, resolve } from "../lifecycle.ts";
 import { configOf } from "../policy.ts";
-import { clean } from "../text.ts";
-import { between, parseTime, type Time } from "../time.ts";
-import { labelOf, type State } from "./state.ts";
+import { between, parseTime, plus, type Time } from "../time.ts";
 import type { Decision } from "./steady.ts";
 import { keyOf, severityFor, type Verdict } from "./verdict.ts";
 
@@ -24,6 +21,8 @@ export interface Reporter {
   asked: Hints | undefined;
   /** A person's `--severity`. */
   severity: Severity | undefined;
+  /** Milliseconds from one look to the next, as far as it is known. */
+  interval: number;
 }
 
 /** What became of one report. */
@@ -94,7 +93,9 @@ function fireOnce(
   by: Reporter,
   now: Time,
 ): readonly [Document, Outcome] {
-  const { producer } = by;
+  const { producer, interval } = by;
+  // Longer than usual, so that who looks once a day does not find it expired, and tells it as new.
+  const lasts = Math.max(1.1 * configOf(doc).expire_after, 3 * interval);
   const [after, outcome] = fire(
     doc,
     {
@@ -106,27 +107,27 @@ function fireOnce(
       origin: "monitor",
       hints: by.asked ?? verdict.hints ?? by.hints,
       one_shot: verdict.once,
+      expires_at: plus(now, lasts),
     },
     now,
   );
   if (outcome !== "extended") return [after, outcome];
   const [was, is] = [findSignal(doc, key), findSignal(after, key)];
   const left = was ? between(now, was.expires_at) : 0;
-  const isEnough = was?.reports === is?.reports && left > 0.9 * configOf(doc).expire_after;
+  const isEnough = was?.reports === is?.reports && left > 0.9 * lasts;
   return [isEnough ? doc : after, outcome];
 }
 
 function envelopeOf(key: string, verdict: Verdict, by: Reporter): Envelope {
   const { identity, kind = "condition", summary, source_url, at } = verdict;
   const time = at === undefined ? undefined : parseTime(at);
-  const shortened = Array.from(clean(summary)).slice(0, MAX_SUMMARY).join("");
   return parseEnvelope({
     schema: "harn.triage_event.v1",
     provider: by.provider,
     source_kind: kind,
-    source_id: identity.join(" "),
+    source_id: identity.join(" ").slice(0, LONGEST_ID),
     source_url: source_url !== undefined && isLink(source_url) ? source_url : here(),
-    summary: shortened.slice(0, MAX_SUMMARY) || "It says nothing of itself",
+    summary: summary || "It says nothing of itself",
     why_it_matters: verdict.why ?? by.why,
     proposed_action: verdict.action ?? by.action,
     dedupe_key: key,
@@ -134,40 +135,10 @@ function envelopeOf(key: string, verdict: Verdict, by: Reporter): Envelope {
   });
 }
 
+/** For people; the key holds all of it. */
+const LONGEST_ID = 200;
+
 /** Where the monitor runs, for what has no link. */
 function here(): string {
   return pathToFileURL(attempt(() => process.cwd()) ?? "/").href;
 }
-
-/** Polls in a row that may fail before the monitor says so itself. */
-export const FAILURES = 3;
-
-/** The verdict of a monitor on itself: whether it can read its source; `over` says why that does not matter any more. */
-export function ownVerdict(state: State, over?: string): { key: string; verdict: Verdict } {
-  const { name, args, cwd, failures, error = "", read_at } = state;
-  const label = labelOf(state);
-  const since = read_at ? `since ${read_at}` : "yet";
-  const isWell = failures === 0 || over !== undefined;
-  const summary = isWell
-    ? `The monitor ${label} ${over ?? "reads its source again"}`
-    : `The monitor ${label} has not been able to read its source ${since}: ${error}`;
-  const verdict: Verdict = {
-    status: isWell ? "OK" : "WARNING",
-    kind: "monitor",
-    // The rest as a hash: a password or a token may be among the arguments.
-    identity: [
-      name,
-      createHash("sha256")
-        .update(JSON.stringify([args, cwd]))
-        .digest("hex")
-        .slice(0, 16),
-    ],
-    summary,
-    why: "Until it reads it again, nobody learns from it what breaks or recovers.",
-    action: "If it is yours to mend, see what the monitor says when it runs by itself with --dry-run.",
-  };
-  return { key: identityKey(SELF, "monitor", verdict.identity), verdict };
-}
-
-/** The provider of what monitors say of themselves. */
-export const SELF = "ambient-signals";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { ROOT, type RunOptions, run, TSX } from "../testing/process.ts";
 import { tempDirectory } from "../testing/temp.ts";
-import type { PollReport } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 import { MONITOR_FLAGS, pauseAfter } from "./run.ts";
 
 /** A monitor of somebody's own, in a folder of theirs beside the installed package: it tells what a file says. */
@@ -91,7 +91,7 @@ describe("a monitor of one's own", () => {
       /^error: --every: soon: is no duration; write a whole number and a unit, such as 60s or 5m$/,
     ],
     [["a", "--every", "0s"], /^error: --every: 0s: is no duration/],
-    [["a", "--timeout", "90d"], /^error: --timeout: 90d: is no duration/],
+    [["a", "--timeout", "90d"], /^error: --timeout: 90d: is too long; write at most 24d$/],
     [["a", "--polls", "0"], /^error: --polls: 0: is no number of polls/],
     [["a", "--severity", "critical"], /^error: --severity: critical: is not one of info, warning, urgent/],
     [["a", "--repo", "x"], /^error: --repo: x: is no repository/],
@@ -253,6 +253,13 @@ describe("with --every", () => {
     );
     assert.equal(code, 0);
   });
+});
+
+test("the pause is one that a timer of node can keep, and does not grow for what is read in part", () => {
+  const at = "2026-01-05T12:00:00.000Z";
+  const month = 24 * 24 * 3_600_000;
+  assert.equal(pauseAfter({ failures: 0, not_before: null, at }, month, 1), 2 ** 31 - 1);
+  assert.equal(pauseAfter({ failures: 9, partial: true, not_before: null, at }, 60_000, 0.5), 60_000);
 });
 
 test("the pause grows while the source cannot be read, and is never shorter than it asked for", () => {

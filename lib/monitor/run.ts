@@ -7,9 +7,9 @@ import { type Hints, SEVERITIES } from "../document.ts";
 import { attempt, messageOf, SignalsError, UsageError } from "../errors.ts";
 import { type Cli, note, oneOf, printJson, printJsonLine, runScript } from "../script.ts";
 import { between, formatDuration, parseDuration } from "../time.ts";
-import { type Look, type PollOptions, type PollReport, pollOnce } from "./poll.ts";
+import { type Look, type PollOptions, pollOnce } from "./poll.ts";
+import type { PollReport } from "./poll-report.ts";
 import { printReport } from "./print.ts";
-import type { Reporter } from "./report.ts";
 import { watchOf } from "./state.ts";
 import { AT_ONCE, type Hysteresis, type Steady } from "./steady.ts";
 import { type Found, STATUSES } from "./verdict.ts";
@@ -68,10 +68,10 @@ export const POLLED_EVERY = "HARN_EXT_SIGNALS_POLLED_EVERY";
 const HELP = `Every monitor has these flags too:
 
   when       --every 60s: again and again, until it is told to stop (then it exits 0); --timeout 30s for one look
-  what       --severity info|warning|urgent, whatever the status; --dry-run touches nothing; --json
+  what       --severity info|warning|urgent, whatever the status; --dry-run touches nothing
   patience   --polls N --over 2m: how long it has to last, before it fires and before it resolves
   hints      --repo OWNER/NAME --cwd DIR --session ID, or --no-hint: who should hear of it
-  others     --dir DIR: another inbox; -h, --version, -v`;
+  others     --json, with --every a document in a line for each look; --dir DIR: another inbox; -h, --version, -v`;
 
 const EXITS = { help: 3, wrong: 3, failed: 3 };
 
@@ -150,21 +150,29 @@ async function again(options: PollOptions, every: number, json: boolean): Promis
  * at least as long as it asked for; a little more or less each time, so that many machines do not ask at once.
  */
 export function pauseAfter(
-  { failures, not_before, at }: Pick<PollReport, "failures" | "not_before" | "at">,
+  { failures, partial, not_before, at }: Pick<PollReport, "failures" | "partial" | "not_before" | "at">,
   every: number,
   chance = Math.random(),
 ): number {
-  const backedOff = Math.max(every, Math.min(every * 2 ** Math.max(failures - 1, 0), LONGEST_PAUSE_MS));
+  // Of what can be read in part, the rest is not to wait.
+  const times = partial ? 1 : 2 ** Math.max(failures - 1, 0);
+  const backedOff = Math.max(every, Math.min(every * times, LONGEST_PAUSE_MS));
   const spread = backedOff * (0.9 + 0.2 * chance);
   const asked = not_before === null ? 0 : between(at, not_before);
-  return Math.round(Math.max(spread, asked * (1 + 0.1 * chance)));
+  return Math.round(Math.min(Math.max(spread, asked * (1 + 0.1 * chance)), LONGEST_TIMER_MS));
 }
 
+/** With more, the timers of node fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const LONGEST_PAUSE_MS = 15 * 60_000;
 
 type CommonFlags = Cli<typeof MONITOR_FLAGS>["flags"];
 
-function reporterOf<F extends Flags>(name: string, monitor: Monitor<F>, flags: CommonFlags): Reporter {
+function reporterOf<F extends Flags>(
+  name: string,
+  monitor: Monitor<F>,
+  flags: CommonFlags,
+): PollOptions["by"] {
   const { provider = name, why, action } = monitor;
   const asked = HINT_FLAGS.some((flag) => flags[flag] !== undefined) ? hintsFrom(flags) : undefined;
   const severity = flags.severity === undefined ? undefined : oneOf("--severity", flags.severity, SEVERITIES);

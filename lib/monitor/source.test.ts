@@ -70,6 +70,10 @@ describe("an answer", () => {
       [undefined, '"1"'],
     );
     assert.equal((await read(memory, "other")).unchanged, false, "another token may see another thing");
+    const source = new Source(memory, AbortSignal.timeout(5_000));
+    const headers = { "private-token": "other" };
+    const { unchanged } = await source.json(`${base}/a?secret=1`, SHAPE, { remember: true, headers });
+    assert.equal(unchanged, false);
   });
 
   test("that is not asked for any more is forgotten", async () => {

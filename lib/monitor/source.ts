@@ -186,7 +186,7 @@ function untilReset(headers: Headers): number | undefined {
 }
 
 /** Whoever asks for more made a mistake, and would silence a monitor. */
-const LONGEST_WAIT_MS = 2 * 3_600_000;
+export const LONGEST_WAIT_MS = 2 * 3_600_000;
 
 function nextOf(headers: Headers, url: string): string | undefined {
   const [, next] = /<([^>]+)>\s*;[^,]*\brel="?next"?/.exec(headers.get("link") ?? "") ?? [];

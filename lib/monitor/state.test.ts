@@ -16,6 +16,11 @@ describe("a monitor", () => {
       "ci --branch next acme/api",
     ],
     [["--branch=next"], ["--branch=next"], "ci --branch=next"],
+    [
+      ["acme/api", "--severity", "urgent", "--polls=3", "--over", "2m", "--no-hint", "--session", "ada"],
+      ["acme/api"],
+      "ci acme/api",
+    ],
     [["--repo", "acme/api"], ["--repo", "acme/api"], "ci --repo acme/api"],
     [
       ["--name", "x", "--", "cmd", "--every", "1"],

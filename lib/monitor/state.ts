@@ -29,6 +29,8 @@ export interface State extends Watch {
   /** Polls in a row that could not read it, and what the last one met. */
   failures: number;
   error?: string | undefined;
+  /** It read a part of it. */
+  partial?: true | undefined;
   /** The source asked not to be asked before. */
   not_before?: Time | undefined;
   status: Status;
@@ -39,13 +41,19 @@ export interface State extends Watch {
   memory: Record<string, unknown>;
 }
 
-/** Flags that say how a monitor runs, and not what it watches. */
+/** Flags that say how a monitor runs and whom it tells, and not what it watches: `--repo` may say that too. */
 const RUNNING = {
   every: { type: "string" },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
   dir: { type: "string" },
   timeout: { type: "string" },
+  severity: { type: "string" },
+  polls: { type: "string" },
+  over: { type: "string" },
+  cwd: { type: "string" },
+  session: { type: "string" },
+  "no-hint": { type: "boolean" },
   verbose: { type: "boolean", short: "v" },
 } as const;
 
@@ -73,7 +81,8 @@ function checkWords(args: readonly string[]): string[] {
   const end = args.indexOf("--");
   const flags = end < 0 ? args : args.slice(0, end);
   const at = flags.indexOf("--name");
-  const named = at < 0 ? flags.find((arg) => arg.startsWith("--name="))?.slice("--name=".length) : flags[at + 1];
+  const named =
+    at < 0 ? flags.find((arg) => arg.startsWith("--name="))?.slice("--name=".length) : flags[at + 1];
   if (named) return ["check", named];
   return end === 0 ? args.slice(1).map(discreet) : ["check", ...args.map(discreet)];
 }
@@ -124,20 +133,24 @@ export function forget(dir: string, watch: Watch): void {
   rmSync(fileOf(dir, watch), { force: true });
 }
 
-/** All monitors that polled of late, the newest first. What cannot be read is left out. */
+/** All monitors that polled within a week, the newest first. What cannot be read is left out. */
 export function monitorsOf(dir: string, now: Time): State[] {
   return stored(dir)
-    .flatMap(({ state }) => (state.polled_at && between(state.polled_at, now) <= FORGET_MS ? [state] : []))
+    .flatMap(({ state }) => (state.polled_at && between(state.polled_at, now) <= LATELY_MS ? [state] : []))
     .sort((a, b) => (String(a.polled_at) > String(b.polled_at) ? -1 : 1));
 }
 
-/** Forgets monitors that were not run for a week. Throws the system's error. */
-export function sweepStates(dir: string, now: Time): void {
+/** Writes it, and forgets monitors that were not run for long: some look once a month. Throws like `writeState`. */
+export function keep(dir: string, state: State, now: Time): void {
+  writeState(dir, state);
   for (const { path, state } of stored(dir))
-    if (state.polled_at && between(state.polled_at, now) > FORGET_MS) rmSync(path, { force: true });
+    if (state.polled_at && between(state.polled_at, now) > FORGET_MS)
+      attempt(() => rmSync(path, { force: true }));
 }
 
-const FORGET_MS = 7 * 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
+const LATELY_MS = 7 * DAY_MS;
+const FORGET_MS = 90 * DAY_MS;
 
 function stored(dir: string): { path: string; state: State }[] {
   const names = attempt(() => readdirSync(join(dir, FOLDER))) ?? [];

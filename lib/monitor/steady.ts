@@ -27,6 +27,8 @@ export interface Track {
   streaks: Partial<Record<Exclude<Status, "UNKNOWN">, Streak>>;
   /** The last report that fired, until it was resolved: what to end when it is no longer heard of. */
   fired?: Verdict | undefined;
+  /** The source's time of what was last found to be out of date. */
+  stale?: string | undefined;
 }
 
 /** What to do about one verdict. */

@@ -1,5 +1,6 @@
 import type { Hints, Severity } from "../document.ts";
-import { identityKey } from "../envelope.ts";
+import { identityKey, MAX_SUMMARY } from "../envelope.ts";
+import { clean } from "../text.ts";
 import type { Time } from "../time.ts";
 import type { Unreadable } from "./source.ts";
 
@@ -50,7 +51,7 @@ export interface Reading {
    * Never to be given after a read that was partial.
    */
   gone?: string | undefined;
-  /** What kept a part of it from being read. The time that it asks for is given; that is no failure. */
+  /** What kept a part of it from being read: that counts as a failure, and the time that it asks for is given. */
   unread?: Unreadable | undefined;
 }
 
@@ -61,6 +62,20 @@ export function readingOf(found: Found): Reading {
   if ("verdicts" in found) return found;
   return { verdicts: Array.isArray(found) ? found : [found as Verdict] };
 }
+
+/** A verdict whose text is one line of a length that is stored, and whose link, if it has one, fits too. */
+export function tidy(verdict: Verdict): Verdict {
+  const { summary, source_url: url } = verdict;
+  // Twice as long is enough to cut from: a source may say megabytes.
+  const line = clean(summary.slice(0, 2 * MAX_SUMMARY)).slice(0, MAX_SUMMARY);
+  return {
+    ...verdict,
+    summary: line.replace(/[\uD800-\uDBFF]$/, ""),
+    source_url: url !== undefined && url.length > LONGEST_LINK ? undefined : url,
+  };
+}
+
+const LONGEST_LINK = 4_000;
 
 /** The key of the signal that a verdict is about. */
 export function keyOf(provider: string, { kind = "condition", identity }: Verdict): string {
