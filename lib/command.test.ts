@@ -35,8 +35,11 @@ describe("the words of a command are taken off its command line:", () => {
 test("words that name nothing are an error that names what was meant", () => {
   const cases: [words: string[], said: string][] = [
     [["lst"], "lst: there is no such command; did you mean list?"],
-    [["unknown", "list"], "unknown: there is no such command; signals lists them"],
-    [["monitor", "list"], "monitor list: there is no such command; signals lists them"],
+    [["unknown", "list"], "unknown: there is no such command; signals, alone, lists them"],
+    [
+      ["monitor", "quite-another"],
+      "monitor quite-another: there is no such command; signals, alone, lists them",
+    ],
     [["list", "x"], "list: comes first; put the flags behind it"],
   ];
   for (const [words, said] of cases) assert.equal(unknownCommand(words).message, `VERB: ${said}`);

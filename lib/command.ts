@@ -55,6 +55,6 @@ export function unknownCommand(words: readonly string[]): UsageError {
   if (names.includes(given)) return new UsageError(`VERB: ${given}: comes first; put the flags behind it`);
   const meant = nearest(given, names);
   return new UsageError(
-    `VERB: ${given}: there is no such command; ${meant ? `did you mean ${meant}?` : "signals lists them"}`,
+    `VERB: ${given}: there is no such command; ${meant ? `did you mean ${meant}?` : "signals, alone, lists them"}`,
   );
 }

@@ -56,8 +56,8 @@ const mute = z.strictObject(muteFields, "is not a table; begin each entry with t
   }),
 );
 
-/** More rarely, and what is fired would expire between two looks. */
-const LONGEST_EVERY = 12 * 3_600_000;
+/** Well within the week after which what a monitor knows is forgotten. */
+const LONGEST_EVERY = 86_400_000;
 
 const monitorFields = {
   run: words,

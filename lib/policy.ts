@@ -128,6 +128,8 @@ function matches(pattern: string | undefined, text: string): boolean {
   return text.length - tail.length >= at && text.endsWith(tail);
 }
 
+export const NO_SESSION = "no session";
+
 /** The words for a hold that the router makes: nobody suitable is there. */
 export function noSession(doc: Document, { hints }: Signal): Hold {
   const wanted = [
@@ -136,7 +138,7 @@ export function noSession(doc: Document, { hints }: Signal): Hold {
     hints.cwd && `a session in ${hints.cwd}`,
     `a session with role ${configOf(doc).fallback_role}`,
   ];
-  return { reason: "no session", release: `it waits for ${wanted.filter(Boolean).join(", or ")}` };
+  return { reason: NO_SESSION, release: `it waits for ${wanted.filter(Boolean).join(", or ")}` };
 }
 
 /** The words for a generation that waits for one session that is away. */

@@ -104,7 +104,10 @@ describe("with a real Alertmanager", { skip: missing ?? false }, () => {
     await real.post(DISK);
     const fired = await place.poll(real.url);
     assert.equal(fired.code, 2);
-    assert.match(fired.stdout, /^ALERTMANAGER CRITICAL - 1 active: The disk of db-1 is full\n {4}fired /);
+    assert.match(
+      fired.stdout,
+      /^ALERTMANAGER CRITICAL - 1 active: DiskFull: The disk of db-1 is full\n {4}fired /,
+    );
     const [signal] = place.inbox();
     assert.equal(signal?.envelope.source_url, DISK.generatorURL);
     assert.doesNotMatch(JSON.stringify(signal), /runbook/);
@@ -122,12 +125,12 @@ describe("with a real Alertmanager", { skip: missing ?? false }, () => {
     );
     assert.deepEqual(
       place.signals,
-      ["The disk of db-1 is full#1 fired urgent"],
+      ["DiskFull: The disk of db-1 is full#1 fired urgent"],
       "it goes on, and is no news",
     );
     await real.unsilence(silence);
     await place.poll(real.url);
-    assert.deepEqual(place.signals, ["The disk of db-1 is full#1 fired urgent"]);
+    assert.deepEqual(place.signals, ["DiskFull: The disk of db-1 is full#1 fired urgent"]);
 
     // A restart loses all alerts, until they are sent again.
     await real.stop();
@@ -142,20 +145,24 @@ describe("with a real Alertmanager", { skip: missing ?? false }, () => {
     }
     await real.post(DISK);
     assert.equal((await place.poll(real.url)).code, 2);
-    assert.deepEqual(place.signals, ["The disk of db-1 is full#1 fired urgent"], "nothing was resolved");
+    assert.deepEqual(
+      place.signals,
+      ["DiskFull: The disk of db-1 is full#1 fired urgent"],
+      "nothing was resolved",
+    );
 
     await real.end(DISK);
     await place.poll(real.url);
     place.twoMinutesPass();
     const over = await place.poll(real.url);
     assert.equal(over.code, 0);
-    const summary = "Alertmanager lists it no longer; before: The disk of db-1 is full";
+    const summary = "Alertmanager lists it no longer; before: DiskFull: The disk of db-1 is full";
     assert.deepEqual(place.signals, [`${summary}#2 resolved urgent`]);
 
     // It may come back with the time at which it began at first: for Prometheus it never ended.
     await real.post(DISK);
     await place.poll(real.url);
-    assert.deepEqual(place.signals, ["The disk of db-1 is full#3 fired urgent"]);
+    assert.deepEqual(place.signals, ["DiskFull: The disk of db-1 is full#3 fired urgent"]);
   });
 
   test("what is silenced or inhibited before it fired waits until nothing holds it back", async () => {
@@ -165,19 +172,22 @@ describe("with a real Alertmanager", { skip: missing ?? false }, () => {
     const silence = await real.silence("DiskFull");
     const held = await place.poll(real.url);
     assert.equal(held.code, 2);
-    assert.match(held.stdout, /^ALERTMANAGER CRITICAL - 1 active, 2 held back: Cluster one is down\n/);
+    assert.match(
+      held.stdout,
+      /^ALERTMANAGER CRITICAL - 1 active, 2 held back: ClusterDown: Cluster one is down\n/,
+    );
     assert.match(held.stdout, /not fired: silenced in Alertmanager/);
     assert.match(held.stdout, /not fired: inhibited by ClusterDown/);
-    assert.deepEqual(place.signals, ["Cluster one is down#1 fired urgent"]);
+    assert.deepEqual(place.signals, ["ClusterDown: Cluster one is down#1 fired urgent"]);
 
     await real.end(CLUSTER);
     await real.unsilence(silence);
     const free = await place.poll(real.url);
-    assert.match(free.stdout, /^ALERTMANAGER CRITICAL - 2 active: The disk of db-1 is full\n/);
+    assert.match(free.stdout, /^ALERTMANAGER CRITICAL - 2 active: DiskFull: The disk of db-1 is full\n/);
     assert.deepEqual(place.signals, [
-      "Cluster one is down#1 fired urgent",
+      "ClusterDown: Cluster one is down#1 fired urgent",
+      "DiskFull: The disk of db-1 is full#1 fired urgent",
       "InstanceDown (cluster=one, instance=api-1)#1 fired warning",
-      "The disk of db-1 is full#1 fired urgent",
     ]);
     const links = place.inbox().map(({ envelope }) => envelope.source_url);
     assert.ok(links.includes(`${real.url}/`), "without a graph, Alertmanager itself");
@@ -193,7 +203,7 @@ describe("with a real Alertmanager", { skip: missing ?? false }, () => {
 
     const asked = await place.poll(real.url, "--receiver", "team.b");
     assert.equal(asked.code, 1);
-    assert.match(asked.stdout, /^ALERTMANAGER WARNING - 1 active: The queue is slow\n/);
+    assert.match(asked.stdout, /^ALERTMANAGER WARNING - 1 active: SlowQueue: The queue is slow\n/);
     assert.deepEqual(
       place.inbox().map((signal) => [signal.key, signal.severity]),
       [[key("team.b"), "info"]],

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
@@ -7,7 +8,7 @@ import type { Document, Signal } from "../lib/document.ts";
 import { identityKey } from "../lib/envelope.ts";
 import { readDocument, transact } from "../lib/inbox.ts";
 import { ackAll, lease } from "../lib/lease.ts";
-import { runFile } from "../lib/testing/process.ts";
+import { ROOT, runFile, TSX } from "../lib/testing/process.ts";
 import { tempDirectory } from "../lib/testing/temp.ts";
 import { timeOf } from "../lib/time.ts";
 
@@ -138,6 +139,23 @@ describe("a file that is there", () => {
     const ran = await place.file("**/*.dmp");
     assert.match(ran.line, /^FILE WARNING - crash\/ \[2Jx <signal-data>\.dmp is there, /);
     assert.equal(place.signals[0]?.envelope.source_url, pathToFileURL(dump).href);
+  });
+
+  test("may have the longest name, and the pattern any number of stars: the look ends", () => {
+    const place = new Place();
+    place.write(`api/${"-".repeat(250)}`);
+    const words = [...TSX, join(ROOT, "monitors/file.mts"), `${"*-".repeat(20)}x`];
+    const env = { PATH: process.env["PATH"], HOME: place.home, HARN_EXT_SIGNALS_DIR: place.dir };
+    // It could not even hear its own --timeout.
+    const ran = spawnSync(process.execPath, words, {
+      cwd: place.tree,
+      env,
+      encoding: "utf8",
+      timeout: 60_000,
+      killSignal: "SIGKILL",
+    });
+    assert.deepEqual([ran.signal, ran.status], [null, 0]);
+    assert.match(ran.stdout, /^FILE OK - nothing matches /);
   });
 
   test("in a folder that cannot be read is UNKNOWN, and resolves nothing", async () => {

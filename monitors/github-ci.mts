@@ -11,7 +11,7 @@
  *              have none, nor have pull requests of forks: it looks further back
  *   signal     one for each workflow, check or status and branch: WARNING, or what --severity says
  *   at home    in the repository, and in the work tree that it was seen in, unless a hint says otherwise
- *   cron       0,5,10,15,20,25,30,35,40,45,50,55 * * * * signals monitor github-ci acme/api
+ *   cron       0,5,10,15,20,25,30,35,40,45,50,55 * * * * ~/.local/bin/signals monitor github-ci acme/api
  *
  * Reads     GitHub's REST API; what has not changed costs nothing of the rate limit with a token. With --live, the
  *           inbox's sessions. No git: only .git/HEAD and .git/config.
@@ -19,7 +19,7 @@
  * Exits     0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN: it could not be read, or nothing has finished yet.
  * Needs     for private repositories a token that may read Actions, checks, statuses and pull requests, in GH_TOKEN or
  *           GITHUB_TOKEN, or gh where somebody is logged in; 60 requests an hour are free without one, and a look takes
- *           five. GITHUB_API_URL names a GitHub Enterprise Server: https://HOST/api/v3.
+ *           five or more. GITHUB_API_URL names a GitHub Enterprise Server: https://HOST/api/v3.
  */
 import { runMonitor } from "ambient-signals/monitor";
 import { GITHUB_CI_FLAGS, lookAtGithubCi } from "ambient-signals/pack";

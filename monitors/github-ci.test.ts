@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import type { Signal } from "../lib/document.ts";
@@ -217,6 +217,62 @@ describe("monitors/github-ci", () => {
     assert.deepEqual([(await look([], here)).code, states()], [0, ["resolved 2"]]);
   });
 
+  test("goes on in a rebase, and while its checkout is away, as if there were nothing to look at", async () => {
+    const tree = join(home, "api");
+    const head = join(tree, ".git", "HEAD");
+    mkdirSync(join(tree, ".git"), { recursive: true });
+    writeFileSync(join(tree, ".git", "config"), '[remote "origin"]\n\turl = git@github.com:acme/api.git\n');
+    writeFileSync(head, "ref: refs/heads/main\n");
+    acme.runs(run(1, red));
+    assert.equal((await look([], { cwd: tree })).code, 1);
+    const rows: [change: () => void, summary: RegExp][] = [
+      [
+        () => writeFileSync(head, `${"5f".repeat(20)}\n`),
+        /^no branch is checked out here; --branch names one$/,
+      ],
+      [() => rmSync(head), /^no repository is checked out here; name one$/],
+    ];
+    for (const [change, summary] of rows) {
+      change();
+      const { code, report, asked, stderr } = await look([], { cwd: tree });
+      assert.deepEqual([code, report.failures, report.read, asked, stderr], [3, 0, true, 0, ""]);
+      assert.match(report.summary, summary);
+    }
+    assert.deepEqual(states(), ["fired 1"]);
+    acme.runs(run(2));
+    writeFileSync(head, "ref: refs/heads/main\n");
+    assert.deepEqual([(await look([], { cwd: tree })).code, states()], [0, ["resolved 2"]]);
+  });
+
+  test("ends nothing, and counts nothing, when its branch seems not to be there", async () => {
+    acme.runs(run(1, red));
+    await look();
+    github.fail(/main\/status/, { status: 422, body: { message: "No commit found for SHA: heads/main" } });
+    assert.deepEqual([(await look()).report.failures, states()], [0, ["fired 1"]], "by one of two answers");
+    acme.drop("heads/main");
+    const { code, report } = await look();
+    assert.deepEqual(
+      [code, report.failures, report.summary, states()],
+      [3, 0, "acme/api has no branch main", ["fired 1"]],
+    );
+    const expires = signals()[0]?.expires_at;
+    await look();
+    assert.equal(signals()[0]?.expires_at, expires, "and it expires by itself");
+  });
+
+  test("counts no failure where its token may not read checks", async () => {
+    acme.runs(run(1));
+    github.fail(/commits/, {
+      status: 403,
+      body: { message: "Resource not accessible by personal access token" },
+    });
+    for (let i = 0; i < 3; i++) {
+      const { code, report } = await look();
+      assert.deepEqual([code, report.failures, states()], [0, 0, []]);
+      assert.match(report.summary, /^1 workflow is green .*; not all could be read: .* may not read this/);
+    }
+  });
+
   test("serves all live sessions, each with the news of its own work tree", async () => {
     const none = await look(["--live"]);
     assert.deepEqual([none.code, none.asked], [0, 0], none.stderr);
@@ -271,7 +327,7 @@ describe("monitors/github-ci", () => {
 
   test("takes wrong arguments for no look", async () => {
     const rows: [args: string[], env: Record<string, string>, error: RegExp][] = [
-      [[], {}, /^error: OWNER\/REPO: is missing/],
+      [[], {}, /^error: OWNER\/REPO: no repository is checked out here; name one/],
       [["api"], {}, /^error: OWNER\/REPO: api: is no repository/],
       [["acme/api"], { GITHUB_API_URL: "api.github.com" }, /^error: GITHUB_API_URL: /],
     ];

@@ -10,7 +10,8 @@
  *   queued     a job that was queued for --queued (15m) and asks for these labels: only with --repo, as an organisation
  *              has no list of its jobs. That counts jobs for the organisation's runners too, which it does not list.
  *   patience   red after 3 polls over 2 minutes and well after 2 over 1 minute, unless --polls and --over say otherwise
- *   signal     one for each pool of an owner: WARNING, or what --severity says
+ *   signal     one for each pool of an owner: WARNING, or what --severity says. --labels has one of its own, and so has
+ *              another --queued
  *
  * Reads     GitHub's REST API: the runners and, of a repository, its queued runs and the jobs of 20 of them at most.
  * Prints    one line with the status and the worst pool; --json for the whole report.

@@ -72,7 +72,8 @@ async function look(args: readonly string[], env: Record<string, string> = {}) {
   assert.ok(!`${stdout}${stderr}`.includes(TOKEN), "a token is told to nobody");
   const report = stdout ? JSON.parse(stdout) : {};
   const of = (...parts: string[]): Record<string, unknown> => {
-    const key = identityKey("github", "runner_pool", parts);
+    const kind = args.includes("--labels") ? "runner_labels" : "runner_pool";
+    const key = identityKey("github", kind, parts);
     return report.verdicts.find((verdict: { key: string }) => verdict.key === key) ?? {};
   };
   return { code, stderr, report, of };
@@ -136,8 +137,9 @@ describe("monitors/github-runners", () => {
     queue(40);
     await look(args);
     const late = await look(args);
-    assert.deepEqual([late.code, late.of(...GPU)["outcome"]], [1, "fired"]);
-    const gpu = signals().find(({ key }) => key === late.of(...GPU)["key"]);
+    const patient = late.of(...GPU, "queued for 30m");
+    assert.deepEqual([late.code, patient["outcome"]], [1, "fired"]);
+    const gpu = signals().find(({ key }) => key === patient["key"]);
     assert.match(
       gpu?.envelope.summary ?? "",
       /^acme\/api: the job render \(cuda\) is queued for a runner with the labels/,
@@ -166,6 +168,26 @@ describe("monitors/github-runners", () => {
       signals()[0]?.envelope.summary ?? "",
       /^acme: no such runner is registered any more, .*; before: /,
     );
+  });
+
+  test("may run more than once, with other labels or another patience: none ends what another said", async () => {
+    const plain = ["--repo", "acme/api", "--polls", "1", "--over", "1ms"];
+    const all = { "gpu-1": "online", "gpu-2": "online", "deploy-2": "online", attic: "online" };
+    runners(all);
+    queue(10);
+    const red = [
+      [...plain, "--queued", "5m"],
+      [...plain, "--queued", "5m", "--labels", "gpu"],
+    ];
+    const well = [plain, [...plain, "--labels", "gpu"]];
+    for (let i = 0; i < 2; i++) {
+      for (const args of red) assert.equal((await look(args)).code, 1);
+      for (const args of well) assert.equal((await look(args)).code, 0);
+    }
+    assert.deepEqual([...new Set(states())], ["fired 1"]);
+    queue(20);
+    for (let i = 0; i < 2; i++) for (const args of well) assert.equal((await look(args)).code, 1);
+    assert.deepEqual([...new Set(states())], ["fired 1"]);
   });
 
   test("changes nothing while it cannot be read", async () => {

@@ -12,6 +12,7 @@
  *   send       --header 'Name: value', as often as needed; to no other server that it redirects to
  *   signal     one each for answer, latency and certificate, fired and resolved by two polls in a row. CRITICAL is
  *              urgent, which keeps an agent from stopping: --severity warning for what can wait, such as staging.
+ *              Other thresholds are other signals.
  *
  * Reads     the address, by one GET without a proxy. A machine that is offline itself is UNKNOWN.
  * Prints    one line with the status and what was seen; --json for the whole report.

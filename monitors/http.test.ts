@@ -109,6 +109,20 @@ describe("by its certificate, an address is", () => {
   });
 });
 
+test("two monitors of an address with other thresholds leave each other's signals alone", async () => {
+  const place = new Place();
+  const host = await listen(createServer((_, response) => setTimeout(() => response.end(), 20)));
+  for (let polls = 0; polls < 3; polls++)
+    for (const [slower, code] of [
+      ["1ms", 1],
+      ["1h", 0],
+    ] as const) {
+      const ran = await place.poll([`http://${host}/`, "--slower", slower, "--polls", "1"]);
+      assert.equal(ran.code, code, ran.stdout);
+    }
+  assert.deepEqual(place.signals, ["latency#1 fired warning"]);
+});
+
 test("an address that cannot be reached is its verdict, and no trouble of the monitor", async () => {
   const place = new Place();
   const server = createServer();

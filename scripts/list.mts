@@ -53,5 +53,5 @@ await runScript(import.meta.url, { flags: FLAGS }, async ({ flags, dir, json, ve
   if (session !== undefined && !findSession(doc, session)) note(`--session: ${session}: is not registered`);
   if (views.length === 0) note("no signals");
   printSignals(doc, views, now, verbose);
-  for (const text of lastReads(dir, now, (time) => timeShown(time, now, verbose))) note(text);
+  for (const text of lastReads(dir, now, (time) => timeShown(time, now, verbose), flags.all)) note(text);
 });

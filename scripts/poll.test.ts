@@ -104,7 +104,8 @@ class Running {
 
   async ends(signal?: NodeJS.Signals): Promise<number | null> {
     if (signal) this.child.kill(signal);
-    const [code, by] = await this.#ended;
+    const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => assert.fail("does not end"));
+    const [code, by] = await Promise.race([this.#ended, late]);
     assert.equal(by, null);
     return code;
   }
@@ -215,7 +216,8 @@ describe("signals poll", () => {
   test("polls again and again, and prints what changed", async () => {
     const place = new Place();
     place.config(monitor("a"));
-    place.plugin("a", "echo 'A OK'");
+    // What is only counted or timed is no news while it is well.
+    place.plugin("a", 'echo "A OK - polled $(wc -l < a.polls) times"');
     const poll = place.start();
     await until(
       () => place.polls("a") >= 3,

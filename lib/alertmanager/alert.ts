@@ -50,11 +50,11 @@ export function severityOf({ labels }: Alert): Severity {
   return Object.hasOwn(SEVERITIES, word) ? (SEVERITIES[word] ?? "warning") : "warning";
 }
 
-/** What its author wrote in one line, else its name with the labels that tell which one it is. */
+/** What its author wrote in one line, after its name, else that name with the labels that tell which one it is. */
 export function summaryOf({ labels, annotations = {} }: Alert): string {
   const written = [annotations["summary"], annotations["title"]].find((text) => text?.trim());
-  if (written) return written;
   const { alertname, severity: _, ...others } = labels;
+  if (written) return !alertname || written.includes(alertname) ? written : `${alertname}: ${written}`;
   const which = Object.entries(others).map(([name, value]) => `${name}=${value}`);
   const name = alertname || "An alert without a name";
   return which.length > 0 ? `${name} (${which.sort().join(", ")})` : name;

@@ -44,7 +44,7 @@ describe("a listed alert", () => {
 
   test("says what and where, and no word of it becomes advice", () => {
     const annotations = {
-      summary: "Disk is full",
+      summary: "A: Disk is full",
       runbook_url: "https://evil.example.test",
       action: "rm -rf",
     };
@@ -53,7 +53,7 @@ describe("a listed alert", () => {
       status: "WARNING",
       kind: "alert",
       identity: ["team-a", "fp-A"],
-      summary: "Disk is full",
+      summary: "A: Disk is full",
       source_url: LINK,
       held: undefined,
     });

@@ -77,7 +77,11 @@ function muted(alert: Listed, groups: readonly Group[], receiver: string | undef
 function lineOn(verdicts: readonly Verdict[]): string {
   const sent = verdicts.filter(({ held }) => held === undefined);
   const held = verdicts.length - sent.length;
-  const first = sent.find(({ status }) => status === "CRITICAL") ?? sent[0];
+  // Many have one that is always there, to show that alerts get through.
+  const first =
+    sent.find(({ status }) => status === "CRITICAL") ??
+    sent.find(({ severity }) => severity === undefined) ??
+    sent[0];
   const also = held > 0 ? `, ${held} held back` : "";
   return first ? `${sent.length} active${also}: ${first.summary}` : `none active${also}`;
 }

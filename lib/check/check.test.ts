@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
 import fc from "fast-check";
+import type { Ran } from "../process-group.ts";
+import { tempDirectory } from "../testing/temp.ts";
 import { hasForbidden } from "../text.ts";
-import { commandFrom, judgeCommand, judgePlugin } from "./check.ts";
-import type { Ran } from "./command.ts";
+import { checkCommand, commandFrom, judgeCommand, judgePlugin } from "./check.ts";
 
 const ended = (status: number, stdout = "", stderr = ""): Ran => ({ status, signal: null, stdout, stderr });
 const killed = (signal: NodeJS.Signals, stdout = ""): Ran => ({ status: null, signal, stdout, stderr: "" });
@@ -114,4 +117,51 @@ describe("the command is what stands behind --", () => {
       if (!(command instanceof RegExp)) assert.deepEqual(commandFrom(argv, args), command);
       else assert.throws(() => commandFrom(argv, args), { name: "UsageError", message: command });
     });
+});
+
+describe("the signal of a check", () => {
+  const { argv } = process;
+  const cwd = process.cwd();
+  after(() => {
+    process.argv = argv;
+    process.chdir(cwd);
+  });
+  const check = (command: readonly string[], name?: string) => {
+    process.argv = [...argv.slice(0, 2), "--", ...command];
+    return checkCommand({ flags: { name }, args: command, signal: new AbortController().signal });
+  };
+
+  test("is that of its name and its work tree, or directory where there is none", async () => {
+    const home = realpathSync(tempDirectory("check"));
+    const tree = join(home, "api");
+    mkdirSync(join(tree, ".git"), { recursive: true });
+    mkdirSync(join(tree, "sub"));
+    writeFileSync(join(tree, ".git", "HEAD"), "ref: refs/heads/main\n");
+    for (const [place, work_tree] of [
+      [tree, tree],
+      [join(tree, "sub"), tree],
+      [home, home],
+    ] as const) {
+      process.chdir(place);
+      assert.deepEqual((await check(["true"], "it")).identity, ["it", work_tree]);
+      assert.deepEqual((await check(["printf", "a b"])).identity, ["printf 'a b'", work_tree]);
+    }
+  });
+
+  test("is one line of a readable length, however long the command and what it says are", async () => {
+    const long = `${"x".repeat(40_000)}\n`;
+    const { summary } = await check(["sh", "-c", 'echo "$0" "$0"; exit 1', long]);
+    assert.match(summary, /^sh -c .{70,}…: x+…$/);
+    assert.ok(summary.length < 400);
+    await assert.rejects(check(["sh", "-c", 'echo "$0"; exit 3', long]), ({ message }: Error) => {
+      assert.ok(message.length < 400);
+      return true;
+    });
+    assert.match((await check(["true", long])).summary, /^true 'x+…: says nothing$/);
+  });
+
+  test("has a name that can be read", async () => {
+    for (const name of ["", " ", "\u200b\n"])
+      await assert.rejects(check(["true"], name), { name: "UsageError", message: /^--name: is empty/ });
+  });
 });

@@ -3,8 +3,9 @@ import { locate } from "../checkout.ts";
 import { messageOf, SignalsError, UsageError } from "../errors.ts";
 import { commandLine } from "../monitor/state.ts";
 import { STATUSES, type Verdict } from "../monitor/verdict.ts";
+import type { Ran } from "../process-group.ts";
 import { clean } from "../text.ts";
-import { type Ran, runCommand } from "./command.ts";
+import { runCommand } from "./command.ts";
 
 export const CHECK_FLAGS = { name: { type: "string" }, "any-failure": { type: "boolean" } } as const;
 
@@ -20,17 +21,18 @@ interface CheckAsked {
  */
 export async function checkCommand({ flags, args, signal }: CheckAsked): Promise<Verdict> {
   const command = commandFrom(process.argv.slice(2), args);
-  if (flags.name?.trim() === "") throw new UsageError("--name: is empty; give it a value, or leave it out");
+  if (flags.name !== undefined && clean(flags.name) === "")
+    throw new UsageError("--name: is empty; give it a value, or leave it out");
   const name = flags.name ?? commandLine(command);
   const judge = flags["any-failure"] ? judgeCommand : judgePlugin;
   const keep = flags["any-failure"] ? "last" : "first";
   const { cwd, work_tree = cwd } = locate(process.cwd());
-  const shown = cut(clean(name), LONGEST_NAME);
+  const label = cut(clean(name), LONGEST_NAME);
   try {
-    const judged = judge(shown, await runCommand(command, keep, signal));
+    const judged = judge(label, await runCommand(command, keep, signal));
     return { kind: "command", identity: [name, work_tree], ...judged };
   } catch (error) {
-    throw new SignalsError(`${shown}: ${messageOf(error)}`, { cause: error });
+    throw new SignalsError(`${label}: ${messageOf(error)}`, { cause: error });
   }
 }
 

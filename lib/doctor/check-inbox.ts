@@ -7,7 +7,7 @@ import { readFailures } from "../failure.ts";
 import { bytesOf } from "../garbage.ts";
 import { readHeartbeats } from "../heartbeat.ts";
 import { faultText, readDocument } from "../inbox.ts";
-import { type Config, configOf, DEFAULTS } from "../policy.ts";
+import { type Config, configOf, DEFAULTS, NO_SESSION } from "../policy.ts";
 import { isLive } from "../session.ts";
 import { shellWord } from "../text.ts";
 import { plus, relative } from "../time.ts";
@@ -86,13 +86,25 @@ export function checkSignals(place: Place): Finding[] {
   const isFull = fired >= max_signals || bytesOf(doc) > max_bytes;
   const room =
     "resolve some that no longer hold (signals list), or raise max_signals and max_bytes in config.toml";
+  const isAnybody = doc.sessions.some((session) => isLive(doc, session, place.now));
+  const homeless = held.filter((reason) => reason === NO_SESSION).length;
   return [
     ok(numbers.join(", ")),
+    ...(isAnybody && homeless > 0 ? [unheard(homeless)] : []),
     ...(isFull ? [noted("there are as many as config.toml allows, so new ones may be refused", room)] : []),
     ...(doc.evicted
       ? [noted(`${count(doc.evicted, "unverified signal")} made room for stronger ones`, room)]
       : []),
   ];
+}
+
+/** What no session is near to, though some are there. */
+function unheard(signals: number): Finding {
+  const home = 'repository = "OWNER/NAME" in a [[monitor]], or --repo';
+  return noted(
+    `${count(signals, "signal")} wait for a session elsewhere: none of those that are there works where they are at home`,
+    `say who should hear of such: ${home}; or start a session for the rest: HARN_EXT_SIGNALS_ROLE=control claude`,
+  );
 }
 
 function mostCommon(reasons: readonly string[]): string {

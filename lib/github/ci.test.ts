@@ -208,12 +208,52 @@ describe("what others met with GitHub:", () => {
     assert.equal(gone, "Not part of what is watched now, trunk of acme/api");
   });
 
-  test("49: a branch that is there no more is not red for ever", async () => {
+  test("49: a branch that is there no more is not red for ever, and never well for that", async () => {
     acme.runs(run(1, { conclusion: "failure" }));
+    assert.deepEqual(await says(), ["fire test"]);
     acme.drop("heads/main");
-    const { verdicts, summary, gone } = await look({ flags: { branch: "main" } });
+    const { verdicts, summary, gone, unread } = await look({ flags: { branch: "main" } });
     assert.deepEqual(saysOf({ verdicts }), ["leave nothing"]);
-    assert.deepEqual([summary, gone], ["acme/api has no branch main", "acme/api has no branch main"]);
+    assert.deepEqual([summary, gone, unread], ["acme/api has no branch main", undefined, undefined]);
+    acme.runs(run(2), run(1, { conclusion: "failure", workflow_id: 502 }));
+    assert.deepEqual(await says(), ["resolve test", "leave nothing"], "what was green before is");
+    acme.head("heads/main");
+    assert.deepEqual(await says(), ["resolve test", "fire lint"]);
+  });
+
+  test("49: a branch seems to be gone when no answer knows it, and not by one of them", async () => {
+    acme.runs(run(1, { conclusion: "failure" }));
+    const [away, denied] = [{ status: 404 }, { status: 403, body: { message: "Resource not accessible" } }];
+    const rows: [status: object, checks: object, says: string][] = [
+      [{ status: 422, body: { message: "No commit found for SHA: heads/main" } }, {}, "fire test"],
+      [{}, away, "fire test"],
+      [denied, denied, "fire test"],
+      [away, away, "leave nothing"],
+      [away, denied, "leave nothing"],
+      [{ status: 409 }, { status: 409 }, "leave nothing"],
+      [away, { status: 502 }, "leave nothing"],
+    ];
+    for (const [status, checks, said] of rows) {
+      github.heal();
+      for (const [where, fault] of [
+        [/main\/status/, status],
+        [/main\/check-runs/, checks],
+      ] as const)
+        if (Object.keys(fault).length > 0) github.fail(where, fault);
+      memory = {};
+      const { verdicts, gone, unread } = await look();
+      const row = JSON.stringify([status, checks]);
+      assert.deepEqual([saysOf({ verdicts }), gone], [[said], undefined], row);
+      assert.equal(unread?.status, "status" in checks && checks.status === 502 ? 502 : undefined, row);
+    }
+  });
+
+  test("49: a commit of a pull request that is not found yet hides no red", async () => {
+    const sha = "a7".repeat(20);
+    acme.pull(7, "open", sha);
+    acme.runs(run(2, { head_sha: sha, event: "pull_request", conclusion: "failure" }));
+    const { verdicts, gone, unread } = await look({ flags: { pr: "7" } });
+    assert.deepEqual([saysOf({ verdicts }), gone, unread], [["fire test"], undefined, undefined]);
   });
 
   test("50: a workflow is known by its id, and what it said last is over when it is off or deleted", async () => {
@@ -354,9 +394,16 @@ describe("what was red", () => {
       status: 403,
       body: { message: "Resource not accessible by personal access token" },
     });
+    const denied = await look();
+    assert.deepEqual([denied.gone, denied.unread], [undefined, undefined], "no permission is no failure");
+    assert.match(
+      denied.summary ?? "",
+      /: lint; not all could be read: .*403, so the token may not read this/,
+    );
     github.fail(/status/, { status: 502 });
     const { verdicts, summary, gone, unread } = await look();
     assert.deepEqual(saysOf({ verdicts }), ["fire lint", "resolve test"]);
+    assert.equal(unread?.status, 502);
     assert.match(
       summary ?? "",
       /^1 of 2 workflows is red on main of acme\/api: lint; not all could be read: .*/,
@@ -553,8 +600,8 @@ describe("the live sessions", () => {
     acme.runs(run(2));
     const there = session("1", "github.com/acme/api", "main");
     const local = session("2", "github.com/acme/api", "local");
-    const { verdicts, summary } = await look(live(there, local));
-    assert.deepEqual(saysOf({ verdicts }), ["resolve test"]);
+    const { verdicts, summary, gone } = await look(live(there, local));
+    assert.deepEqual([saysOf({ verdicts }), gone], [["resolve test"], undefined]);
     assert.match(summary ?? "", /acme\/api has no branch local/);
   });
 

@@ -27,7 +27,8 @@ type CiAsked = Omit<Asked<typeof GITHUB_CI_FLAGS>, "flags"> & {
 export async function lookAtGithubCi(asked: CiAsked, env = process.env): Promise<Reading> {
   const { flags, args, now, source, memory, sessions, signal } = asked;
   const api = await githubApi(env, signal);
-  const { all, follow } = await watchesFrom(flags, args, api, sessions);
+  const { all, follow, nowhere } = await watchesFrom(flags, args, api, sessions, memory);
+  if (nowhere !== undefined) return { verdicts: [], summary: nowhere };
   if (all.length === 0) {
     const summary = `no live session works on a branch of a repository of ${api.host}`;
     return { verdicts: [{ status: "OK", kind: "live", identity: [api.host], summary }] };
@@ -43,26 +44,35 @@ export async function lookAtGithubCi(asked: CiAsked, env = process.env): Promise
       unread.push({ watch, error });
     }
   }
-  const troubles = [...unread.map(({ error }) => error), ...seen.flatMap(({ troubles }) => troubles)];
-  const trouble = mostPatient(troubles);
+  const trouble = mostPatient([
+    ...unread.map(({ error }) => error),
+    ...seen.flatMap(({ troubles }) => troubles),
+  ]);
   if (seen.length === 0 && trouble) throw trouble;
 
   const ended = seen.flatMap(({ ended }) => ended);
   const { silent, left } = remember(memory, ended, seen, now);
   const told = [...ended, ...silent];
+  // Who works on a branch that nobody pushed yet has nothing to fear.
+  const isSaid = ({ nothing }: Seen) => told.length === 0 || (nothing !== undefined && !follow);
+  const notRead = trouble ?? seen.flatMap(({ denied }) => denied)[0];
   return {
     verdicts: [
-      ...(told.length > 0 ? told : seen.map(nothingOf)),
+      ...told,
+      ...seen.filter(isSaid).map(nothingOf),
       ...seen.flatMap(({ off }) => off),
       ...unread.map(unreadVerdict),
     ],
     summary: [
       ...seen.map(wordsOn),
-      ...(trouble ? [`not all could be read: ${messageOf(trouble)}`] : []),
+      ...(notRead ? [`not all could be read: ${messageOf(notRead)}`] : []),
       ...newlyUnknown(memory, seen),
     ].join("; "),
     // What is checked out changes all day: the branch that was left is as red as before.
-    gone: troubles.length === 0 && !(follow && left) ? goneFrom(seen) : undefined,
+    gone:
+      unread.length === 0 && seen.every(({ isWhole }) => isWhole) && !(follow && left)
+        ? goneFrom(seen)
+        : undefined,
     unread: trouble,
   };
 }

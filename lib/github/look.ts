@@ -18,7 +18,10 @@ import {
 /** What one look at a branch, or at a pull request, found. */
 export interface Seen {
   subject: Subject;
-  /** On all that ended well or badly; after a read that was cut off, only on what is bad. */
+  /**
+   * On all that ended well or badly; after a read that was cut off, only on what is bad, and on a branch that is not
+   * there only on what is well: nobody mends the rest.
+   */
   ended: Judged[];
   /** On workflows that are switched off. */
   off: Verdict[];
@@ -26,6 +29,10 @@ export interface Seen {
   workflows?: ReadonlySet<string> | undefined;
   /** What could not be read, or not to its end. */
   troubles: Unreadable[];
+  /** What is not to be read at all, as many tokens may read neither checks nor statuses: no failure. */
+  denied: Unreadable[];
+  /** This is all there is, so that what was seen before and is not among it is over. */
+  isWhole: boolean;
   /** Conclusions that nobody here knows. */
   unknown: string[];
   /** Why there is nothing to see, and whether that is as it should be. */
@@ -55,7 +62,7 @@ export async function lookAt(source: Source, api: Api, watch: Watch, workflow?: 
   const branch = pull === undefined ? (watch.branch ?? repository.default_branch) : `pull/${pull}`;
   const subject = { repository, branch, hints };
   const nothing = (status: "OK" | "UNKNOWN", why: string): Seen => ({
-    ...{ subject, ended: [], off: [], troubles: [], unknown: [] },
+    ...{ subject, ended: [], off: [], troubles: [], denied: [], isWhole: true, unknown: [] },
     nothing: { status, why },
   });
 
@@ -68,14 +75,16 @@ export async function lookAt(source: Source, api: Api, watch: Watch, workflow?: 
 
   // Who asks for one workflow does not ask what others say of the commit.
   const checks = workflow === undefined ? await checksOf(list, sha ?? `heads/${branch}`, subject) : [];
-  if (checks.some(({ troubles }) => troubles.some(isNoCommit)))
-    return nothing("UNKNOWN", `${repository.full_name} has no branch ${branch}`);
+  const isMissing = sha === undefined && isNowhere(checks);
 
   const listed = await list("actions/workflows", { name: "workflows", row: WorkflowSchema });
   const cut = listed.cut ? [listed.cut] : [];
   const chosen = listed.rows.filter((one) => workflow === undefined || isNamed(one, workflow));
   if (workflow !== undefined && chosen.length === 0)
-    return { ...nothing("UNKNOWN", `${repository.full_name} has no workflow ${workflow}`), troubles: cut };
+    return {
+      ...nothing("UNKNOWN", `${repository.full_name} has no workflow ${workflow}`),
+      ...{ troubles: cut, isWhole: cut.length === 0 },
+    };
 
   const active = chosen.filter((one) => !isOff(one));
   const names = new Map(active.map((one) => [one.id, one.name]));
@@ -87,13 +96,21 @@ export async function lookAt(source: Source, api: Api, watch: Watch, workflow?: 
   const runs = await runsOf(list, query, active, workflow !== undefined, counts);
 
   const parts = [seenOf(runs, workflowVerdicts(runs.rows, subject, names), "conclusion"), ...checks];
+  const ended = parts.flatMap(({ ended }) => ended);
+  const troubles = [...cut, ...parts.flatMap(({ troubles }) => troubles)];
+  const denied = parts.flatMap(({ denied }) => denied);
   return {
     subject,
-    ended: parts.flatMap(({ ended }) => ended),
+    ended: isMissing ? ended.filter(({ status }) => status === "OK") : ended,
     off: chosen.filter(isOff).map((one) => offVerdict(one, subject)),
     workflows: listed.cut ? undefined : new Set([...ids].map(String)),
-    troubles: [...cut, ...parts.flatMap(({ troubles }) => troubles)],
+    troubles,
+    denied: denied.filter((error) => !(isMissing && isNoCommit(error))),
+    isWhole: troubles.length + denied.length === 0,
     unknown: parts.flatMap(({ unknown }) => unknown),
+    ...(isMissing && {
+      nothing: { status: "UNKNOWN", why: `${repository.full_name} has no branch ${branch}` },
+    }),
   };
 }
 
@@ -123,12 +140,9 @@ async function runsOf(
   return found;
 }
 
-type Part = Pick<Seen, "ended" | "troubles" | "unknown">;
+type Part = Pick<Seen, "ended" | "troubles" | "denied" | "unknown">;
 
-/**
- * What others than workflows say of a commit. What cannot be read of it is a trouble: many tokens may not read all of
- * it, and that must not hide what the workflows say.
- */
+/** What others than workflows say of a commit. What cannot be read of it must not hide what the workflows say. */
 async function checksOf(list: List, ref: string, subject: Subject): Promise<Part[]> {
   const statuses = await partly(async () => {
     const listing = { name: "statuses", row: CommitStatusSchema };
@@ -149,7 +163,8 @@ async function partly(reading: () => Promise<Part>): Promise<Part> {
     return await reading();
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    return { ended: [], troubles: [error], unknown: [] };
+    const none = { ended: [], troubles: [], denied: [], unknown: [] };
+    return isDenied(error) ? { ...none, denied: [error] } : { ...none, troubles: [error] };
   }
 }
 
@@ -162,11 +177,24 @@ function seenOf<Key extends string>(
   return {
     ended: verdicts.filter(({ status }) => isBad(status) || (status === "OK" && !cut)),
     troubles: cut ? [cut] : [],
+    denied: [],
     unknown: rows.flatMap((row) => (isKnown(row[said]) ? [] : [row[said] ?? ""])),
   };
 }
 
-/** As it is answered for a branch that is not there: not pushed yet, or no longer. */
-function isNoCommit({ message }: Unreadable): boolean {
-  return /no commit found|ref not found/i.test(message);
+function isDenied(error: Unreadable): boolean {
+  return (error.status === 403 && !error.limited) || isNoCommit(error);
+}
+
+/** As it is answered for a branch that is not there: not pushed yet, or no longer, or in a repository without any. */
+function isNoCommit({ status = 0 }: Unreadable): boolean {
+  return [404, 409, 422].includes(status);
+}
+
+/** A branch seems not to be there when one answer says so, and no other has found it. */
+function isNowhere(parts: readonly Part[]): boolean {
+  return (
+    parts.some(({ denied }) => denied.some(isNoCommit)) &&
+    parts.every(({ denied, troubles }) => denied.length + troubles.length > 0)
+  );
 }

@@ -86,7 +86,13 @@ describe("a look at runners", () => {
       late.verdicts[2]?.summary ?? "",
       /the job package is queued for a runner since 2026-06-01T08:01:00Z$/,
     );
-    assert.deepEqual((await look({ repo: "acme/api", queued: "1h" }, 20)).short, RUNNERS);
+    for (const queued of ["1h", "60m"])
+      assert.deepEqual((await look({ repo: "acme/api", queued }, 20)).short, [
+        "cuda-12 gpu queued for 1h: WARNING",
+        "deploy queued for 1h: OK",
+        ...RUNNERS.slice(2),
+      ]);
+    assert.deepEqual((await look({ repo: "acme/api", queued: "900s" })).short, RUNNERS, "as without it");
   });
 
   test("is at those of an organisation, which has no list of its jobs", async () => {

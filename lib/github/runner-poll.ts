@@ -5,7 +5,7 @@ import { durationFrom } from "../monitor/run.ts";
 import type { Source, Unreadable } from "../monitor/source.ts";
 import type { Reading } from "../monitor/verdict.ts";
 import { repositoryOf } from "../repository.ts";
-import { plus, type Time } from "../time.ts";
+import { formatDuration, plus, type Time } from "../time.ts";
 import { type Api, githubApi, pathTo, readAll } from "./api.ts";
 import {
   type Job,
@@ -38,12 +38,11 @@ export async function lookAtRunners(
 ): Promise<Reading> {
   const { org, repo, queued } = asked;
   if ((org === undefined) === (repo === undefined))
-    throw new UsageError(
-      "--org: name an organisation with it, or a repository with --repo, and not both",
-    );
+    throw new UsageError("--org: name an organisation with it, or a repository with --repo, and not both");
   if (org !== undefined && queued !== undefined)
     throw new UsageError("--queued: an organisation has no list of its jobs; name a repository with --repo");
-  const longest = durationFrom("--queued", queued ?? "15m");
+  const longest = durationFrom("--queued", queued ?? USUAL);
+  const patience = longest === durationFrom("--queued", USUAL) ? undefined : formatDuration(longest);
   const labels = labelsFrom(asked.labels);
   const api = await githubApi(env, signal);
   const owner = org === undefined ? repositoryOwner(repo ?? "", api) : organisation(org, api);
@@ -54,11 +53,14 @@ export async function lookAtRunners(
   if (cut) throw cut;
   const none: Queue = { late: [] };
   const jobs = org === undefined ? await lateJobs(source, api, owner.path, plus(now, -longest)) : none;
-  const verdicts = runnerVerdicts(owner, { runners, ...jobs }, labels);
+  const verdicts = runnerVerdicts(owner, { runners, ...jobs, patience }, labels);
   if (jobs.isPart) return { verdicts, unread: jobs.unread };
   const gone = `${owner.name}: no such runner is registered any more, and no job is known to wait for one`;
   return { verdicts, gone };
 }
+
+/** How long a job may be queued. */
+const USUAL = "15m";
 
 /** What was read of a queue. */
 type Queue = Omit<Seen, "runners"> & { unread?: Unreadable | undefined };

@@ -212,6 +212,25 @@ describe("a job that was queued for too long", () => {
   });
 });
 
+test("who asks for other labels, or has another patience, has a signal of their own", () => {
+  const seen = { runners: runners("a offline gpu", "b offline"), late: [] };
+  const of = (patience?: string, watched?: string[]) =>
+    runnerVerdicts(ACME, { ...seen, patience }, watched).map(({ kind, identity: [, ...parts] }) => [
+      kind,
+      ...parts,
+    ]);
+  assert.deepEqual(of(), [
+    ["runner_pool", "gpu"],
+    ["runner", "2"],
+  ]);
+  assert.deepEqual(of("5m"), [
+    ["runner_pool", "gpu", "queued for 5m"],
+    ["runner", "2"],
+  ]);
+  assert.deepEqual(of(undefined, ["GPU"]), [["runner_labels", "gpu"]]);
+  assert.deepEqual(of("5m", ["GPU"]), [["runner_labels", "gpu", "queued for 5m"]]);
+});
+
 describe("with --labels", () => {
   const rows: [promise: string, runners: string[], jobs: string[], verdict: string][] = [
     ["only that pool is watched", ["a online gpu", "b offline deploy"], ["deploy"], "gpu: OK"],
@@ -243,9 +262,15 @@ describe("with --labels", () => {
     assert.equal(verdict?.summary, "acme/api: no runner with the labels gpu, windows is registered");
   });
 
-  test("it is the same signal as without them", () => {
-    const seen = { runners: runners("a offline gpu"), late: [] };
-    assert.deepEqual(runnerVerdicts(ACME, seen, ["gpu"]), runnerVerdicts(ACME, seen));
+  test("ephemeral runners count when there are no others", () => {
+    const says = (...rows: string[]) =>
+      runnerVerdicts(ACME, { runners: runners(...rows), late: [] }, ["gpu"])[0]?.summary;
+    assert.equal(says("a spot gpu", "b gone gpu"), "acme/api: 1 of 2 runners with the label gpu online");
+    assert.equal(
+      says("a spot gpu", "b offline gpu"),
+      "acme/api: 0 of 1 runners with the label gpu online",
+      "as the verdict",
+    );
   });
 });
 

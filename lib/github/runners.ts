@@ -46,6 +46,8 @@ export interface Seen {
   late: readonly Job[];
   /** There may be more such jobs. */
   isPart?: boolean;
+  /** How long is too long, where it is not the usual: another patience finds other pools red. */
+  patience?: string | undefined;
 }
 
 /** Labels that say what a runner is by itself; all others were given to it. */
@@ -84,7 +86,7 @@ export function runnerVerdicts(owner: Owner, seen: Seen, watched?: readonly stri
 function poolVerdict(
   { name, scope, url }: Owner,
   labels: readonly string[],
-  { runners, late, isPart = false }: Seen,
+  { runners, late, isPart = false, patience }: Seen,
   isForIt: (job: Job) => boolean,
   isWatched = false,
 ): Verdict {
@@ -104,8 +106,9 @@ function poolVerdict(
   const isDown = state === "WARNING";
   return {
     status: waits ? "WARNING" : state === "OK" && isPart ? "UNKNOWN" : state,
-    kind: "runner_pool",
-    identity: [scope, ...labels],
+    // Each asks for something else, and must not end what the other said.
+    kind: isWatched ? "runner_labels" : "runner_pool",
+    identity: [scope, ...labels, ...(patience === undefined ? [] : [`queued for ${patience}`])],
     summary: `${name}: ${waits && isDown ? `${count}; ${waits}` : (waits ?? count)}`,
     source_url: (!isDown && job?.html_url) || url,
   };

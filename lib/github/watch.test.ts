@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, beforeEach, describe, test } from "node:test";
 import { tempDirectory } from "../testing/temp.ts";
 import type { Api } from "./api.ts";
 import { type CiFlags, watchesFrom } from "./watch.ts";
 
 const api: Api = { url: "https://api.github.com", host: "github.com", headers: {} };
-const watches = (flags: CiFlags, ...args: string[]) => watchesFrom(flags, args, api, async () => []);
+/** What the monitor remembers of its looks. */
+let memory: Record<string, unknown>;
+beforeEach(() => {
+  memory = {};
+});
+const watches = (flags: CiFlags, ...args: string[]) => watchesFrom(flags, args, api, async () => [], memory);
 
 describe("a repository", () => {
   const hints = { repository: "github.com/acme/api" };
@@ -93,9 +98,10 @@ describe("a checkout", () => {
     }
   });
 
-  test("on no branch needs one named, or a pull request", async () => {
+  test("on no branch has nothing to watch, unless a branch or a pull request is named", async () => {
     checkOut("https://github.com/acme/api", "5f".repeat(20));
-    await assert.rejects(watches({}), { name: "UsageError", message: /^branch: .*--branch/ });
+    const nowhere = "no branch is checked out here; --branch names one";
+    assert.deepEqual(await watches({}), { all: [], follow: true, nowhere });
     assert.equal((await watches({ branch: "main" })).all[0]?.branch, "main");
     assert.equal((await watches({ pr: "7" })).all[0]?.pull, 7);
   });
@@ -110,7 +116,38 @@ describe("a checkout", () => {
 
   test("that is none needs a repository named", async () => {
     process.chdir(tempDirectory("no-checkout"));
-    await assert.rejects(watches({}), { name: "UsageError", message: /^OWNER\/REPO: is missing/ });
+    await assert.rejects(watches({}), { name: "UsageError", message: /^OWNER\/REPO: no repository/ });
     process.chdir(root);
+  });
+
+  test("that served before is not wrong now, whatever became of it", async () => {
+    checkOut("https://github.com/acme/api", "ref: refs/heads/main");
+    await watches({});
+    const removed = tempDirectory("removed");
+    const rows: [change: () => void, nowhere: RegExp][] = [
+      [
+        () => checkOut("https://gitlab.com/acme/api", "ref: refs/heads/main"),
+        /^gitlab.*: is not on github.com/,
+      ],
+      [() => writeFileSync(join(root, ".git", "config"), ""), /^no repository is checked out here/],
+      [() => rmSync(join(root, ".git"), { recursive: true }), /^no repository is checked out here/],
+      [
+        () => {
+          process.chdir(removed);
+          rmSync(removed, { recursive: true });
+        },
+        /^no repository is checked out here/,
+      ],
+    ];
+    for (const [change, nowhere] of rows) {
+      change();
+      for (const flags of [{}, { branch: "main" }, { pr: "7" }]) {
+        const found = await watches(flags);
+        assert.deepEqual(found.all, []);
+        assert.match(found.nowhere ?? "", nowhere);
+      }
+    }
+    process.chdir(root);
+    await assert.rejects(watches({}, "api"), { name: "UsageError" }, "what is written wrong is");
   });
 });

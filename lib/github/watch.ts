@@ -1,6 +1,6 @@
 import { branchAt, locate } from "../checkout.ts";
 import type { Hints, Session } from "../document.ts";
-import { UsageError } from "../errors.ts";
+import { attempt, UsageError } from "../errors.ts";
 import { repositoryOf } from "../repository.ts";
 import type { Api } from "./api.ts";
 
@@ -20,6 +20,8 @@ export interface Watches {
   all: readonly Watch[];
   /** They go with what is checked out: what was watched before is not over by that. */
   follow: boolean;
+  /** Why there is nothing to watch for the moment. */
+  nowhere?: string | undefined;
 }
 
 export interface CiFlags {
@@ -29,12 +31,16 @@ export interface CiFlags {
   pr?: string | undefined;
 }
 
-/** What the arguments ask for. Throws `UsageError`. */
+/**
+ * What the arguments ask for. Throws `UsageError` for what is wrong with them. A checkout that served at an earlier look,
+ * as `memory` knows, is none of that: it is on no branch in a rebase, and may be away for a while.
+ */
 export async function watchesFrom(
   flags: CiFlags,
   args: readonly string[],
   api: Api,
   sessions: () => Promise<readonly Session[]>,
+  memory: Record<string, unknown>,
 ): Promise<Watches> {
   const { live = false, branch, pr } = flags;
   const [named] = args;
@@ -52,23 +58,27 @@ export async function watchesFrom(
     const watch = { ...repositoryFrom(named, api), branch, pull };
     return { all: [{ ...watch, hints: { repository: hintOf(watch, api) } }], follow: false };
   }
-  const here = watchAt(process.cwd(), api);
-  if (branch === undefined && pull === undefined && here.branch === undefined)
-    throw new UsageError("branch: none is checked out here; name one with --branch");
+  const follow = branch === undefined && pull === undefined;
+  const here = watchHere(api);
+  if (typeof here === "string") {
+    if (memory["checkout"] !== true) throw new UsageError(`OWNER/REPO: ${here}`);
+    return { all: [], follow, nowhere: here };
+  }
+  memory["checkout"] = true;
+  if (follow && here.branch === undefined)
+    return { all: [], follow, nowhere: "no branch is checked out here; --branch names one" };
   const asked = { branch: pull === undefined ? (branch ?? here.branch) : undefined, pull };
-  return { all: [{ ...here, ...asked }], follow: branch === undefined && pull === undefined };
+  return { all: [{ ...here, ...asked }], follow };
 }
 
-/** The checkout that the monitor runs in. */
-function watchAt(cwd: string, api: Api): Watch {
-  const { work_tree, repository } = locate(cwd);
+/** The checkout that the monitor runs in, or why that serves for nothing. */
+function watchHere(api: Api): Watch | string {
+  // A directory that was removed has no path any more.
+  const { work_tree, repository } = locate(attempt(() => process.cwd()) ?? "/");
   if (work_tree === undefined || repository === undefined)
-    throw new UsageError("OWNER/REPO: is missing, and no repository is checked out here; name one");
+    return "no repository is checked out here; name one";
   const found = namesOf(repository, api);
-  if (!found)
-    throw new UsageError(
-      `OWNER/REPO: ${repository}: is not on ${api.host}; name one that is, or set GITHUB_API_URL`,
-    );
+  if (!found) return `${repository}: is not on ${api.host}; name one that is, or set GITHUB_API_URL`;
   return { ...found, branch: branchAt(work_tree), hints: { repository, cwd: work_tree } };
 }
 

@@ -210,7 +210,18 @@ describe("the identity of", () => {
   const plain = identities("https://api.example.test/up");
   const rows: [what: string, others: ReturnType<typeof identities>, differ: string[]][] = [
     ["the same address", identities("HTTPS://api.example.test:443/up"), []],
-    ["a looser limit", identities("https://api.example.test/up", { slower: "5s", "cert-days": "3" }), []],
+    [
+      "the same limits",
+      identities("https://api.example.test/up", { slower: "2000ms", within: "10000ms" }),
+      [],
+    ],
+    ["another limit to be slow", identities("https://api.example.test/up", { slower: "5s" }), ["latency"]],
+    [
+      "another number of days",
+      identities("https://api.example.test/up", { "cert-days": "3" }),
+      ["certificate"],
+    ],
+    ["another limit to answer", identities("https://api.example.test/up", { within: "5s" }), ["answer"]],
     ["another path", identities("https://api.example.test/"), ["answer", "latency", "certificate"]],
     ["another query", identities("https://api.example.test/up?db"), ["answer", "latency"]],
     [
@@ -219,7 +230,11 @@ describe("the identity of", () => {
       ["answer", "latency"],
     ],
     ["another text", identities("https://api.example.test/up", { contains: "ok" }), ["answer"]],
-    ["another status", identities("https://api.example.test/up", { status: "401" }), ["answer"]],
+    [
+      "another status, which may be a redirect's,",
+      identities("https://api.example.test/up", { status: "301" }),
+      ["answer", "latency", "certificate"],
+    ],
   ];
   for (const [what, others, differ] of rows)
     test(`${what} is another for ${differ.join(", ") || "nothing"}`, () =>

@@ -43,17 +43,18 @@ export function readingFrom(
     source_url: place,
     ...words,
   });
-  const { slower, headers, contains, status } = expected;
-  const request = [url.search, ...Object.entries(headers)];
-  const itself = on("answer", [...request, contains, status.text], answerJudged(answer, expected));
+  const { slower, headers, contains, status, within, certDays } = expected;
+  // The statuses decide which redirects are followed.
+  const request = [url.search, Object.entries(headers), status.text];
+  const itself = on("answer", [...request, contains, within], answerJudged(answer, expected));
   const isWell = itself.status === "OK";
   const verdicts = [
     itself,
     ...(slower === undefined
       ? []
-      : [on("latency", request, latencyJudged(answer.ms, slower, isWell), LATENCY)]),
+      : [on("latency", [...request, slower], latencyJudged(answer.ms, slower, isWell), LATENCY)]),
     ...(url.protocol === "https:" || answer.ends !== undefined || fault?.of === "certificate"
-      ? [on("certificate", [], certificateJudged(answer, expected.certDays, now), CERTIFICATE)]
+      ? [on("certificate", [status.text, certDays], certificateJudged(answer, certDays, now), CERTIFICATE)]
       : []),
   ];
   const bad = verdicts.filter(({ status }) => status === "WARNING" || status === "CRITICAL");
@@ -65,7 +66,10 @@ export function readingFrom(
 
 type Words = Pick<Verdict, "why" | "action">;
 
-/** By its address and what is asked of it; that only as a hash, since it may be secret. */
+/**
+ * By its address and all that its verdict hangs on, or two monitors would resolve what the other fires; that only as a
+ * hash, since it may be secret.
+ */
 function identityOf(place: string, asked: readonly unknown[]): readonly string[] {
   return [place, createHash("sha256").update(JSON.stringify(asked)).digest("hex").slice(0, 16)];
 }

@@ -11,8 +11,8 @@ export interface Target {
 export function targetFrom(text: string): Target {
   const url = attempt(() => new URL(text.trim()));
   if (!url || !/^https?:$/.test(url.protocol)) {
-    const shown = text.replace(/(:\/\/)[^/?#\s]*@/, "$1");
-    throw new UsageError(`URL: ${shown}: is no http(s) address; write it as https://example.com/health`);
+    const bare = text.replace(/(:\/\/)[^/?#\s]*@/, "$1");
+    throw new UsageError(`URL: ${bare}: is no http(s) address; write it as https://example.com/health`);
   }
   const headers: Target["headers"] =
     url.username || url.password ? { authorization: `Basic ${credentialsOf(url)}` } : {};

@@ -11,6 +11,10 @@ const MINUTE = 60_000;
 
 /** What is said of monitors that know this. */
 function said(...states: Partial<State>[]): string[] {
+  return saidOf(false, states);
+}
+
+function saidOf(all: boolean, states: Partial<State>[]): string[] {
   const dir = join(tempDirectory("last-read"), "signals");
   for (const [i, fields] of states.entries()) {
     const fresh = { failures: 0, status: "OK", summary: "", tracks: {}, memory: {} } as const;
@@ -24,7 +28,7 @@ function said(...states: Partial<State>[]): string[] {
       ...fields,
     });
   }
-  return lastReads(dir, NOW, (time) => relative(time, NOW));
+  return lastReads(dir, NOW, (time) => relative(time, NOW), all);
 }
 
 const ago = (minutes: number) => plus(NOW, -minutes * MINUTE);
@@ -58,5 +62,17 @@ test("what fails comes first, then what is not polled, then the newest; and more
   assert.deepEqual(
     lines.map((line) => line.split(":")[0]),
     [...names, "and 4 more"],
+  );
+});
+
+test("a look by hand is told for a day; all tells whatever is known of a week, without an end", () => {
+  const hand = { polled_at: ago(60 * 25), read_at: ago(60 * 25) };
+  assert.deepEqual(said(hand, { ...hand, every: 24 * 60 * MINUTE }).length, 1);
+  assert.equal(
+    saidOf(
+      true,
+      Array.from({ length: 14 }, () => hand),
+    ).length,
+    14,
   );
 });

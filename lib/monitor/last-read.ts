@@ -6,17 +6,21 @@ import { labelOf, monitorsOf, type State } from "./state.ts";
 const MOST = 10;
 
 /**
- * When each monitor that polled of late last read its source, a line each, what is wrong first. `shown` turns a time
- * into words.
+ * When each monitor that polled of late last read its source, a line each, what is wrong first: some of those that did
+ * within a day or are to go on, or `all` of a week. `shown` turns a time into words.
  */
-export function lastReads(dir: string, now: Time, shown: (time: Time) => string): string[] {
-  const all = monitorsOf(dir, now).map((state) => ({ state, rank: rankOf(state, now) }));
-  const lines = all
+export function lastReads(dir: string, now: Time, shown: (time: Time) => string, all = false): string[] {
+  const states = monitorsOf(dir, now)
+    .filter(({ every, polled_at = now }) => all || every !== undefined || between(polled_at, now) < DAY_MS)
+    .map((state) => ({ state, rank: rankOf(state, now) }));
+  const lines = states
     .sort((a, b) => a.rank - b.rank)
     .map(({ state }) => `monitor ${labelOf(state)}: ${lastRead(state, now, shown)}`);
   const more = lines.length - MOST;
-  return more > 0 ? [...lines.slice(0, MOST), `and ${more} more`] : lines;
+  return more > 0 && !all ? [...lines.slice(0, MOST), `and ${more} more: --all shows them`] : lines;
 }
+
+const DAY_MS = 24 * 3_600_000;
 
 /** When a monitor last read its source, and what has kept it from that since. */
 export function lastRead(state: State, now: Time, shown: (time: Time) => string): string {

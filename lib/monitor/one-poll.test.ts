@@ -180,13 +180,21 @@ describe("a monitor that is not to run any more", () => {
     assert.deepEqual(readdirSync(join(place.dir, "monitors")), []);
   });
 
-  test("keeps what it knows when nothing was wrong", async () => {
+  test("ends what it fired, since nobody else would, and says why", async () => {
     const place = new Place();
     place.plugin("echo WARNING; exit 1");
     await place.poll();
-    const before = readState(place.dir, place.monitor.watch);
     await retire(place.dir, place.monitor.watch);
-    assert.deepEqual(readState(place.dir, place.monitor.watch), before);
-    assert.equal((await place.doc()).signals[0]?.state, "fired");
+    const [signal, ...others] = (await place.doc()).signals;
+    assert.deepEqual(
+      [signal?.state, signal?.envelope.summary, signal?.envelope.provider, others.length],
+      ["resolved", "./plugin is not run any more; before: ./plugin: WARNING", "check", 0],
+    );
+    assert.deepEqual(readdirSync(join(place.dir, "monitors")), []);
+    await place.poll();
+    assert.deepEqual(
+      (await place.doc()).signals.map(({ state, generation }) => [state, generation]),
+      [["fired", 3]],
+    );
   });
 });

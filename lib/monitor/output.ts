@@ -7,7 +7,7 @@ import { type Standing, StatusLines } from "./status-lines.ts";
 /** Where `signals poll` tells what it sees. */
 export interface Output {
   /** One poll of a monitor has ended; `fates` is what became of its signals. */
-  polled(standing: Standing, report: PollReport, fates: readonly string[]): void;
+  polled(id: string, standing: Standing, report: PollReport, fates: readonly string[]): void;
   /** How all of them stand now. */
   stand(all: readonly Standing[]): void;
   /** Something about the run itself. */
@@ -23,18 +23,17 @@ export function outputFor({ json, once }: { json: boolean; once: boolean }): Out
 }
 
 function jsonOutput(): Output {
-  return { polled: (_, report) => printJsonLine(report), stand() {}, says: note, end() {} };
+  return { polled: (_id, _standing, report) => printJsonLine(report), stand() {}, says: note, end() {} };
 }
 
 function plainOutput(): Output {
   const printed = new Map<string, string>();
   return {
-    polled({ label, status = "UNKNOWN", text }, { at }, fates) {
+    polled(id, { label, status = "UNKNOWN", text }, { at }, fates) {
       // How fast it is, or how full, is no news while it is well.
       const news = `${status} ${status === "OK" ? text.replace(/\d+/g, "0") : text}`;
-      if (printed.get(label) !== news)
-        line(`${clock(at)} ${label} ${status} - ${text}`, STATUS_COLOURS[status]);
-      printed.set(label, news);
+      if (printed.get(id) !== news) line(`${clock(at)} ${label} ${status} - ${text}`, STATUS_COLOURS[status]);
+      printed.set(id, news);
       for (const fate of fates) line(`${clock(at)} ${label}: ${fate}`);
     },
     stand() {},
@@ -59,7 +58,7 @@ function liveOutput(): Output {
     coloured,
   );
   return {
-    polled({ label }, { at }, fates) {
+    polled(_id, { label }, { at }, fates) {
       if (fates.length > 0) lines.clear();
       for (const fate of fates) line(`${clock(at)} ${label}: ${fate}`);
     },

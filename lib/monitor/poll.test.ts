@@ -353,7 +353,46 @@ describe("a poll", () => {
     });
 });
 
+describe("a check that says what is no verdict", () => {
+  const rows: [what: string, found: unknown, says: RegExp][] = [
+    [
+      "of another status",
+      { ...RED, status: "CRIT" },
+      /^status: CRIT: is none of OK, WARNING, CRITICAL, UNKNOWN; correct the check$/,
+    ],
+    ["without a status", { identity: ["a"], summary: "x" }, /^status: undefined: is none of/],
+    [
+      "without an identity",
+      { status: "OK", summary: "x" },
+      /^identity: is no list of texts; name what makes it/,
+    ],
+    ["of an identity of numbers", { ...RED, identity: [1] }, /^identity: is no list of texts/],
+    [
+      "without a summary",
+      { status: "OK", identity: ["a"] },
+      /^summary: undefined: is no text; say what was seen$/,
+    ],
+    ["at all", undefined, /^status: undefined: is none of/],
+    ["in a list", [RED, null], /^status: undefined: is none of/],
+  ];
+  for (const [what, found, says] of rows)
+    test(`${what} is UNKNOWN, and counts`, async () => {
+      const bench = new Bench();
+      const report = await bench.poll(() => found as Found);
+      assert.deepEqual([report.status, report.failures], ["UNKNOWN", 1]);
+      assert.match(report.error ?? "", says);
+    });
+});
+
 describe("where the news is at home", () => {
+  test("is, for what a monitor says of itself, where its last news was when it knows no other place", async () => {
+    const bench = new Bench();
+    bench.options.by.hints = {};
+    await bench.poll({ ...GREEN, hints: { repository: "acme/web" } });
+    for (let i = 0; i < 3; i++) await bench.poll(new Error("no"));
+    assert.deepEqual(readDocument(bench.dir, timeOf(0)).signals[0]?.hints, { repository: "acme/web" });
+  });
+
   const own = { repository: "acme/web" };
   test("is what a person says, else what the verdict says, else where the monitor runs", async () => {
     const rows = [

@@ -80,6 +80,8 @@ export async function pollOnce(options: PollOptions): Promise<Polled> {
   const status = statusOf(reading, decisions);
   const read: State = {
     ...state,
+    provider: by.provider,
+    home: reading.verdicts.find(({ hints }) => hints)?.hints ?? before.home,
     ...(unread
       ? { ...failureOf(unread, before, now), partial: true }
       : { failures: 0, error: undefined, partial: undefined, read_at: now }),

@@ -94,7 +94,7 @@ class Poller {
     if (!report) return;
     const fates = await fatesOf(report, before, this.#dir);
     this.#reports.set(id, report);
-    this.#output.polled(this.#standingOf(monitor), report, fates);
+    this.#output.polled(id, this.#standingOf(monitor), report, fates);
   }
 
   #standingOf({ id, label }: Configured): Standing {

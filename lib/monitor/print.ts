@@ -26,6 +26,13 @@ export function printReport({ report, doc }: Polled): void {
   }
 }
 
+const NEWS: readonly unknown[] = ["fired", "escalated", "confirmed", "refired", "resolved"];
+
+/** Whether a poll changed a signal. */
+export function hasNews({ verdicts }: Polled["report"]): boolean {
+  return verdicts.some(({ outcome }) => NEWS.includes(outcome));
+}
+
 /** What became of one condition; undefined where there is nothing to say. */
 export function fateOf(verdict: VerdictReport, doc: Document | undefined): string | undefined {
   const { outcome, key, generation, delivery, reason, waits, status } = verdict;

@@ -216,6 +216,16 @@ describe("with --every", () => {
     assert.match(printed, /^says: looks every 50ms, and prints what changed\n/);
   });
 
+  test("it prints a firing that had to wait, though nothing else changed", async () => {
+    const place = new Place().says("WARNING late");
+    const { printed } = await watch(
+      place,
+      ["--every", "50ms", "--polls", "2"],
+      [[/\n {4}fired \w+#1/, () => {}]],
+    );
+    assert.match(printed, /late\n {4}not fired: 1 of 2 polls\nSAYS WARNING - late\n {4}fired /);
+  });
+
   test("it prints a JSON document a line, one for each look", async () => {
     const place = new Place().says("OK fine");
     const { printed } = await watch(place, ["--every", "50ms", "--json"], [[/\n.*\n.*\n/, () => {}]]);

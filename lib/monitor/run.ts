@@ -9,7 +9,7 @@ import { type Cli, note, oneOf, printJson, printJsonLine, runScript } from "../s
 import { between, formatDuration, parseDuration } from "../time.ts";
 import { type Look, type PollOptions, pollOnce } from "./poll.ts";
 import type { PollReport } from "./poll-report.ts";
-import { printReport } from "./print.ts";
+import { hasNews, printReport } from "./print.ts";
 import { watchOf } from "./state.ts";
 import { AT_ONCE, type Hysteresis, type Steady } from "./steady.ts";
 import { type Found, STATUSES } from "./verdict.ts";
@@ -67,7 +67,7 @@ export const POLLED_EVERY = "HARN_EXT_SIGNALS_POLLED_EVERY";
 
 const HELP = `Every monitor has these flags too:
 
-  when       --every 60s: again and again, until it is told to stop (then it exits 0); --timeout 30s for one look
+  when       --every 60s: again and again, until told to stop (it exits 0 then); --timeout for one look
   what       --severity info|warning|urgent, whatever the status; --dry-run touches nothing
   patience   --polls N --over 2m: how long it has to last, before it fires and before it resolves
   hints      --repo OWNER/NAME --cwd DIR --session ID, or --no-hint: who should hear of it
@@ -127,9 +127,10 @@ async function again(options: PollOptions, every: number, json: boolean): Promis
       const polled = await pollOnce({ ...options, stop });
       pause = pauseAfter(polled.report, every);
       const { status, summary, config_fault: fault } = polled.report;
-      const seen = `${status} ${summary}`;
+      // How fast it is, or how full, is no news while it is well.
+      const seen = `${status} ${status === "OK" ? summary.replace(/\d+/g, "0") : summary}`;
       if (json) printJsonLine(polled.report);
-      else if (seen !== printed) printReport(polled);
+      else if (seen !== printed || hasNews(polled.report)) printReport(polled);
       printed = seen;
       if (fault) note(`config.toml: goes on with the last valid settings: ${fault}`);
     } catch (error) {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import type { Hints } from "../document.ts";
 import { attempt, cannotWrite } from "../errors.ts";
 import { replaceFile } from "../file.ts";
 import { checkDirectory } from "../inbox.ts";
@@ -35,6 +36,9 @@ export interface State extends Watch {
   not_before?: Time | undefined;
   status: Status;
   summary: string;
+  /** Of its signals, and where the last of them was at home. */
+  provider?: string | undefined;
+  home?: Hints | undefined;
   /** By the key of the signal. */
   tracks: Record<string, Track>;
   /** What the monitor itself remembers. */

@@ -103,7 +103,9 @@ describe("hysteresis", () => {
       [first, second, third].map(({ waits }) => waits),
       ["1 of 3 polls", "2 of 3 polls", "for 60s of 120s"],
     );
-    assert.equal(look(0, "OK").waits, "1 of 3 polls");
+    assert.equal(look(0, "OK").waits, undefined, "nobody waits for the end of nothing");
+    const fired = { ...third.track, fired: third.verdict };
+    assert.equal(look(2, "OK", fired).waits, "1 of 3 polls");
   });
 
   test("a clock that was set back makes no streak long", () => {

@@ -56,8 +56,10 @@ export function decide(verdict: Verdict, track: Track | undefined, steady: Hyste
   if (verdict.held !== undefined) return { verdict, do: "keep", status, waits: verdict.held, track: next };
 
   if (status === "OK") {
-    const waits = missing(streaks.OK, steady.resolve, now);
-    return { verdict, do: waits ? "nothing" : "resolve", status, waits, track: next };
+    const lacks = missing(streaks.OK, steady.resolve, now);
+    // Where nothing is fired, nobody waits for the end of it.
+    const waits = track?.fired && lacks;
+    return { verdict, do: lacks ? "nothing" : "resolve", status, waits, track: next };
   }
   const lasting = (["CRITICAL", "WARNING"] as const).find(
     (level) => streaks[level] && missing(streaks[level], steady.fire, now) === undefined,

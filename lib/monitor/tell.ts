@@ -6,9 +6,9 @@ import { plus, type Time, timeOf } from "../time.ts";
 import { NOTHING_TOLD, type Polled, polledOf, type Told } from "./poll-report.ts";
 import { type Reporter, report } from "./report.ts";
 import { Unreadable } from "./source.ts";
-import { forget, keep, labelOf, readState, type State, type Watch, writeState } from "./state.ts";
+import { forget, keep, labelOf, readState, type State, type Watch } from "./state.ts";
 import type { Decision } from "./steady.ts";
-import type { Verdict } from "./verdict.ts";
+import { tidy, type Verdict } from "./verdict.ts";
 
 /** Where and how a poll is told. */
 export interface Teller {
@@ -36,7 +36,8 @@ export async function tell(
     {
       change: (doc, now) => {
         const [first, reported] = report(doc, decisions, by, now);
-        const [second] = report(first, [own], { ...by, provider: SELF, severity: undefined }, now);
+        const hints = Object.keys(by.hints).length > 0 ? by.hints : (state.home ?? {});
+        const [second] = report(first, [own], { ...by, hints, provider: SELF, severity: undefined }, now);
         return [second, reported] as const;
       },
     },
@@ -137,19 +138,27 @@ export function noteFailure(minder: Minder, message: string): Promise<Polled> {
 }
 
 /**
- * A monitor that is not to run any more has no trouble any more. What it said of its source stays, until it expires.
- * Throws `SignalsError` when the inbox cannot be used.
+ * A monitor that is not to run any more ends what it fired, and what it said of itself: nobody else would. Throws
+ * `SignalsError` when the inbox cannot be used.
  */
 export async function retire(dir: string, watch: Watch): Promise<void> {
   const state = readState(dir, watch);
-  if (state.failures === 0) return;
-  if (state.failures >= FAILURES)
-    await tell(state, [], tellerOf({ dir, watch, hints: {} }), "is not run any more");
-  if (state.read_at === undefined) forget(dir, watch);
-  else writeState(dir, { ...state, failures: 0, error: undefined, partial: undefined });
+  const { provider = SELF, tracks, failures } = state;
+  const ends = Object.values(tracks).flatMap(({ fired }): Decision[] => {
+    if (!fired) return [];
+    const summary = `${labelOf(watch)} is not run any more; before: ${fired.summary}`;
+    const verdict = tidy({ ...fired, status: "OK", at: undefined, summary });
+    return [{ verdict, do: "resolve", status: "OK", track: { streaks: {} } }];
+  });
+  if (ends.length > 0 || failures >= FAILURES)
+    await tell(state, ends, tellerOf({ dir, watch, hints: {} }, provider), "is not run any more");
+  forget(dir, watch);
 }
 
-function tellerOf({ dir, watch, hints }: Omit<Minder, "every">): Teller {
-  const by = { producer: `monitors/${watch.name}`, provider: SELF, why: "", action: "", hints, interval: 0 };
+/** Who retires has no words of its own. */
+const WHY = "What watched it was taken out of config.toml, so nobody tells any more how it is.";
+
+function tellerOf({ dir, watch, hints }: Omit<Minder, "every">, provider = SELF): Teller {
+  const by = { producer: `monitors/${watch.name}`, provider, why: WHY, action: WHY, hints, interval: 0 };
   return { dir, by: { ...by, asked: undefined, severity: undefined }, onConfigFault: "keep" };
 }

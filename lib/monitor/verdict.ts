@@ -1,5 +1,6 @@
 import type { Hints, Severity } from "../document.ts";
 import { identityKey, MAX_SUMMARY } from "../envelope.ts";
+import { SignalsError } from "../errors.ts";
 import { clean } from "../text.ts";
 import type { Time } from "../time.ts";
 import type { Unreadable } from "./source.ts";
@@ -58,9 +59,22 @@ export interface Reading {
 /** What a check may return. */
 export type Found = Verdict | readonly Verdict[] | Reading;
 
+/** What a check returned, as a reading. Throws `SignalsError` for what is none: nobody checks the types of a script. */
 export function readingOf(found: Found): Reading {
-  if ("verdicts" in found) return found;
-  return { verdicts: Array.isArray(found) ? found : [found as Verdict] };
+  const isReading = typeof found === "object" && found !== null && "verdicts" in found;
+  const reading: Reading = isReading ? found : { verdicts: [found].flat() as Verdict[] };
+  for (const verdict of reading.verdicts) {
+    const { status, identity, summary } = (verdict ?? {}) as Partial<Verdict>;
+    if (!STATUSES.some((known) => known === status))
+      throw new SignalsError(
+        `status: ${String(status)}: is none of ${STATUSES.join(", ")}; correct the check`,
+      );
+    if (!Array.isArray(identity) || identity.some((part) => typeof part !== "string"))
+      throw new SignalsError("identity: is no list of texts; name what makes it this condition and no other");
+    if (typeof summary !== "string")
+      throw new SignalsError(`summary: ${String(summary)}: is no text; say what was seen`);
+  }
+  return reading;
 }
 
 /** A verdict whose text is one line of a length that is stored, and whose link, if it has one, fits too. */

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Reading, Verdict } from "../monitor/verdict.ts";
 import type { Time } from "../time.ts";
-import { changedAt, MOST_REPORTED, shown, toSeconds, type Watched } from "./files.ts";
+import { changedAt, MOST_REPORTED, pathFrom, toSeconds, type Watched } from "./files.ts";
 import { absent, type Found } from "./glob.ts";
 
 /** Of a file up to this size, in bytes, the content counts; of a larger one its size and time. */
@@ -75,7 +75,7 @@ export function changes(
     ([path, what]): Verdict => ({
       ...event,
       identity: [place, path],
-      summary: `${shown(cwd, path)} ${what}`,
+      summary: `${pathFrom(cwd, path)} ${what}`,
       source_url: pathToFileURL(path).href,
     }),
   );

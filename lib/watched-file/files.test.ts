@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Stats } from "node:fs";
 import { describe, test } from "node:test";
-import { presence, shown, staleness, type Watched } from "./files.ts";
+import { pathFrom, presence, staleness, type Watched } from "./files.ts";
 
 const NOW = "2026-11-30T12:00:00.000Z";
 
@@ -102,7 +102,7 @@ describe("the newest file is to be young enough:", () => {
 });
 
 test("a path is shown as one would write it here", () => {
-  assert.equal(shown("/acme/api", "/acme/api/sub/a.dmp"), "sub/a.dmp");
-  assert.equal(shown("/acme/api", "/acme/web/a.dmp"), "/acme/web/a.dmp");
-  assert.equal(shown("/", "/a.dmp"), "a.dmp");
+  assert.equal(pathFrom("/acme/api", "/acme/api/sub/a.dmp"), "sub/a.dmp");
+  assert.equal(pathFrom("/acme/api", "/acme/web/a.dmp"), "/acme/web/a.dmp");
+  assert.equal(pathFrom("/", "/a.dmp"), "a.dmp");
 });

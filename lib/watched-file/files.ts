@@ -28,7 +28,7 @@ export function presence({ place, cwd, glob, files }: Watched): Reading {
       status: "WARNING",
       kind: "file",
       identity: [place, path],
-      summary: `${shown(cwd, path)} is there, last changed at ${changedAt(stats)}`,
+      summary: `${pathFrom(cwd, path)} is there, last changed at ${changedAt(stats)}`,
       source_url: pathToFileURL(path).href,
     }),
   );
@@ -53,7 +53,7 @@ export function staleness({ place, cwd, glob, files }: Watched, longest: number,
   };
   if (!newest) return { ...verdict, status: "WARNING", summary: `Nothing matches ${glob}` };
   const changed = timeOf(newest.stats.mtimeMs);
-  const said = `${shown(cwd, newest.path)}, last changed at ${changedAt(newest.stats)}`;
+  const said = `${pathFrom(cwd, newest.path)}, last changed at ${changedAt(newest.stats)}`;
   if (changed > plus(now, MOST_AHEAD))
     throw new SignalsError(`${said}: that is still to come; set its time or this clock right`);
   return plus(changed, longest) < now
@@ -62,7 +62,7 @@ export function staleness({ place, cwd, glob, files }: Watched, longest: number,
 }
 
 /** A path as a person in `cwd` would write it. */
-export function shown(cwd: string, path: string): string {
+export function pathFrom(cwd: string, path: string): string {
   const inside = relative(cwd, path);
   return inside.startsWith("..") ? path : inside;
 }

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { attempt } from "../errors.ts";
 import { tempDirectory } from "../testing/temp.ts";
-import { filesOf, MOST_FILES } from "./glob.ts";
+import { filesOf, MOST_CHOICES, MOST_FILES } from "./glob.ts";
 
 const never = new AbortController().signal;
 
@@ -88,6 +88,7 @@ describe("a glob names what it names in a shell:", () => {
     const rows: [glob: string, name: string, message: RegExp][] = [
       ["", "UsageError", /^GLOB: is empty; /],
       [" ", "UsageError", /^GLOB: is empty; /],
+      ["{a,b}".repeat(40), "UsageError", /^GLOB: .*: its braces leave more than 1000 choices; write fewer$/],
       ["[z-a]", "UsageError", /^GLOB: \[z-a\]: is no pattern; /],
       ["sub/", "UsageError", /^GLOB: sub\/: names a folder; write 'sub\/\*' for the files in it$/],
       ["sub", "SignalsError", /\/sub: is a folder; write 'sub\/\*' for the files in it$/],
@@ -224,6 +225,13 @@ async function asNobody(work: () => Promise<void>): Promise<void> {
     if (isRoot) process.seteuid?.(0);
   }
 }
+
+test("as many choices as are told may be in braces, and not one more", async () => {
+  const root = tree("x0", "x999", "x1000");
+  const choices = (count: number) => `x{${Array.from({ length: count }, (_, i) => i).join(",")}}`;
+  assert.deepEqual(await named(root, choices(MOST_CHOICES)), ["x0", "x999"]);
+  await assert.rejects(filesOf(choices(MOST_CHOICES + 1), root, never), { name: "UsageError" });
+});
 
 test("too many files are refused, and so is what has to stop", async () => {
   const root = tree("sub/0");

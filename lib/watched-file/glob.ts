@@ -3,6 +3,7 @@ import { opendir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { codeOf, SignalsError, UsageError } from "../errors.ts";
+import { namePattern } from "./name-pattern.ts";
 
 /** A file that is there. */
 export interface Found {
@@ -12,11 +13,13 @@ export interface Found {
 }
 
 /** One part of a path: a name, a pattern for names, or any number of folders. */
-type Part = string | RegExp | typeof DEEP;
+type Part = string | ((name: string) => boolean) | typeof DEEP;
 const DEEP = Symbol("**");
 
 /** More are no crash dumps, but a glob that was meant otherwise. */
 export const MOST_FILES = 10_000;
+/** So many globs may come of the braces of one. */
+export const MOST_CHOICES = 1_000;
 
 /**
  * The files that a glob names, relative to `cwd`, in no order. `*`, `?`, `[a-z]`, `[!a-z]`, `{a,b}` and `**` are those of a
@@ -57,7 +60,7 @@ async function* walk(folder: string, parts: readonly Part[], signal: AbortSignal
     const path = join(folder, entry.name);
     if (part === DEEP) {
       if (entry.isDirectory() && !entry.name.startsWith(".")) yield* walk(path, parts, signal);
-    } else if (part.test(entry.name)) {
+    } else if (part(entry.name)) {
       if (rest.length === 0) yield path;
       else if (entry.isDirectory() || entry.isSymbolicLink()) yield* walk(path, rest, signal);
     }
@@ -91,10 +94,17 @@ export function absent(error: unknown, path: string): undefined {
 
 /** The same glob once for each choice that its braces leave; the innermost ones are chosen first. */
 function alternatives(glob: string): string[] {
-  const [all, before = "", inner = "", after = ""] =
-    /^((?:\\.|[^\\])*?)\{((?:\\.|[^\\{}])*,(?:\\.|[^\\{}])*)\}(.*)$/s.exec(glob) ?? [];
-  if (all === undefined) return [glob];
-  return inner.split(/(?<!\\),/).flatMap((choice) => alternatives(`${before}${choice}${after}`));
+  const done: string[] = [];
+  const open = [glob];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [all, before = "", inner = "", after = ""] =
+      /^((?:\\.|[^\\])*?)\{((?:\\.|[^\\{}])*,(?:\\.|[^\\{}])*)\}(.*)$/s.exec(next) ?? [];
+    if (all === undefined) done.push(next);
+    else open.push(...inner.split(/(?<!\\),/).map((choice) => `${before}${choice}${after}`));
+    if (done.length + open.length > MOST_CHOICES)
+      throw new UsageError(`GLOB: ${glob}: its braces leave more than ${MOST_CHOICES} choices; write fewer`);
+  }
+  return done;
 }
 
 function partsOf(glob: string): Part[] {
@@ -107,23 +117,5 @@ function partsOf(glob: string): Part[] {
 
 function partOf(name: string): Part {
   if (name === "**") return DEEP;
-  if (!/[*?[]/.test(name)) return name.replace(/\\(.)/gs, "$1");
-  const hidden = /^\\?\./.test(name) ? "" : "(?!\\.)";
-  const source = name.replace(TOKEN, (token, escaped?: string, not?: string, set?: string) => {
-    if (set !== undefined) return `[${not ? "^" : ""}${set.replace(/\\?(.)/gsu, inSet)}]`;
-    if (token.startsWith("*")) return ".*";
-    return token === "?" ? "." : (escaped ?? token).replace(/[\^$\\.*+?()[\]{}|/]/, "\\$&");
-  });
-  try {
-    return new RegExp(`^${hidden}${source}$`, "su");
-  } catch {
-    throw new UsageError(`GLOB: ${name}: is no pattern; see that its [ ] hold what they should`);
-  }
-}
-
-/** Escaped, any, a set of characters (negated, its characters), or one that stands for itself. */
-const TOKEN = /\\(.)|\*+|\?|\[([!^])?(\](?:\\.|[^\]\\])*|(?:\\.|[^\]\\])+)\]|./gsu;
-
-function inSet(token: string, char: string): string {
-  return /[[\]\\^]/.test(char) || (char === "-" && token !== char) ? `\\${char}` : char;
+  return /[*?[]/.test(name) ? namePattern(name) : name.replace(/\\(.)/gs, "$1");
 }
