@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isRunning } from "./process.ts";
 import { type GroupOptions, runGroup } from "./process-group.ts";
 import { hasEnded } from "./testing/ended.ts";
 import { run, TSX } from "./testing/process.ts";
@@ -87,7 +86,7 @@ describe("a process group", () => {
     const ran = await sh(`sleep 300 & echo $! > ${file}; echo done; exit 1`);
     assert.deepEqual([ran.status, ran.stdout], [1, "done\n"]);
     const pid = await written(file);
-    assert.ok(isRunning(pid));
+    assert.ok(!hasEnded(pid));
     process.kill(pid);
   });
 });
@@ -132,19 +131,37 @@ describe("a process group that is to stop", () => {
   });
 });
 
-test("a process group does not outlive whoever runs it", async () => {
-  const file = join(tempDirectory("group"), "pid");
-  const code = `
-    import { existsSync, readFileSync } from "node:fs";
-    import { runGroup } from ${JSON.stringify(import.meta.resolve("./process-group.ts"))};
-    const script = 'trap "" TERM; echo $$ > "$0"; while :; do sleep 1; done';
-    const file = process.argv[1];
-    void runGroup(["sh", "-c", script, file], ${JSON.stringify(OPTIONS)}, new AbortController().signal);
-    setInterval(() => existsSync(file) && readFileSync(file, "utf8") !== "" && process.exit(5), 20);
-  `;
-  const ran = await run(process.execPath, [...TSX, "--input-type=module", "-e", code, file]);
-  assert.deepEqual([ran.code, ran.stderr], [5, ""]);
-  await isOver(await written(file));
+describe("whoever runs a process group", () => {
+  /** Runs a script, which writes an id into a file, in a process that then does this. */
+  const runner = (script: string, file: string, then: string) => {
+    const code = `
+      import { existsSync, readFileSync } from "node:fs";
+      import { runGroup } from ${JSON.stringify(import.meta.resolve("./process-group.ts"))};
+      const [script, file] = process.argv.slice(1);
+      const options = ${JSON.stringify(OPTIONS)};
+      const running = runGroup(["sh", "-c", script, file], options, new AbortController().signal);
+      ${then}
+    `;
+    return run(process.execPath, [...TSX, "--input-type=module", "-e", code, script, file]);
+  };
+
+  test("is not outlived by it", async () => {
+    const file = join(tempDirectory("group"), "pid");
+    const deaf = 'trap "" TERM; echo $$ > "$0"; while :; do sleep 1; done';
+    const exit = 'setInterval(() => existsSync(file) && readFileSync(file, "utf8") && process.exit(5), 20);';
+    const ran = await runner(deaf, file, exit);
+    assert.deepEqual([ran.code, ran.stderr], [5, ""]);
+    await isOver(await written(file));
+  });
+
+  test("is not kept alive by what it left behind", async () => {
+    const file = join(tempDirectory("group"), "pid");
+    const ran = await runner('sleep 60 & echo $! > "$0"', file, "await running;");
+    assert.deepEqual([ran.code, ran.stderr], [0, ""]);
+    const pid = await written(file);
+    assert.ok(!hasEnded(pid));
+    process.kill(pid);
+  });
 });
 
 /** Throws when a process does not end. Whoever is its parent now may take a moment to notice. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -265,6 +265,22 @@ describe("signals poll", () => {
     assert.equal(await poll.ends("SIGINT"), 0);
     assert.deepEqual([place.polls("a"), place.polls("b")], [1, 2]);
     assert.equal(poll.err.match(/goes on with/g)?.length, 1, "once for each version of the file");
+  });
+
+  test("ends, and says why, when its own files are gone, as after signals uninstall", async () => {
+    const place = new Place();
+    const installed = join(place.home, "installed");
+    cpSync(bundles, installed, { recursive: true });
+    const poll = new Running(place, [
+      process.execPath,
+      join(installed, "scripts/poll.mjs"),
+      "--dir",
+      place.dir,
+    ]);
+    await poll.says(/write one, such as/);
+    rmSync(installed, { recursive: true });
+    assert.equal(await poll.ends(), 1);
+    assert.match(poll.err, /error: .*poll\.mjs: was removed; install again, and start signals poll again$/m);
   });
 
   test("goes on while config.toml is not valid, as do its monitors", async () => {

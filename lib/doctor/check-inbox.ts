@@ -90,11 +90,11 @@ export function checkSignals(place: Place): Finding[] {
   const homeless = held.filter((reason) => reason === NO_SESSION).length;
   return [
     ok(numbers.join(", ")),
-    ...(isAnybody && homeless > 0 ? [unheard(homeless)] : []),
     ...(isFull ? [noted("there are as many as config.toml allows, so new ones may be refused", room)] : []),
     ...(doc.evicted
       ? [noted(`${count(doc.evicted, "unverified signal")} made room for stronger ones`, room)]
       : []),
+    ...(isAnybody && homeless > 0 ? [unheard(homeless)] : []),
   ];
 }
 
@@ -102,7 +102,7 @@ export function checkSignals(place: Place): Finding[] {
 function unheard(signals: number): Finding {
   const home = 'repository = "OWNER/NAME" in a [[monitor]], or --repo';
   return noted(
-    `${count(signals, "signal")} wait for a session elsewhere: none of those that are there works where they are at home`,
+    `no session that is there works where ${count(signals, "signal")} may go, so nobody is told`,
     `say who should hear of such: ${home}; or start a session for the rest: HARN_EXT_SIGNALS_ROLE=control claude`,
   );
 }

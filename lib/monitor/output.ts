@@ -57,10 +57,15 @@ function liveOutput(): Output {
     },
     coloured,
   );
+  const errors = new Map<string, string | undefined>();
   return {
-    polled(_id, { label }, { at }, fates) {
-      if (fates.length > 0) lines.clear();
-      for (const fate of fates) line(`${clock(at)} ${label}: ${fate}`);
+    polled(id, { label }, { at, error }, fates) {
+      // The line in place may be too short for what to do about it.
+      const trouble = error === undefined || errors.get(id) === error ? [] : [error];
+      errors.set(id, error);
+      const news = [...trouble, ...fates];
+      if (news.length > 0) lines.clear();
+      for (const text of news) line(`${clock(at)} ${label}: ${text}`);
     },
     stand: (all) => lines.draw(all, timeOf(Date.now())),
     says(text) {

@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { MonitorEntry } from "../policy.ts";
 import { timeOf } from "../time.ts";
 import { type Configured, configuredIn, idOf } from "./configured.ts";
@@ -11,6 +13,8 @@ import { monitorsOf, type Watch, watchOf } from "./state.ts";
 import type { Standing } from "./status-lines.ts";
 import { retire } from "./tell.ts";
 import { Wanted } from "./wanted.ts";
+
+const OWN_FILE = fileURLToPath(import.meta.url);
 
 /** How long a change of config.toml, or a leap of the clock, may go unnoticed. */
 const LONGEST_REST_MS = 1_000;
@@ -53,6 +57,8 @@ class Poller {
     await this.#take((await wanted.changed()) ?? []);
     const isDone = () => this.#once && this.#reports.size === this.#monitors.size;
     while (!this.#isStopped && !isDone()) {
+      // Nothing that it runs would be there either.
+      if (!existsSync(OWN_FILE)) return this.#giveUp();
       const entries = this.#once ? undefined : await wanted.changed();
       if (entries) await this.#take(entries);
       for (const id of this.#schedule.take(Date.now())) this.#begin(id);
@@ -63,6 +69,14 @@ class Poller {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
     this.#output.end();
     return this.#once && [...this.#reports.values()].some(({ read }) => !read) ? 1 : 0;
+  }
+
+  async #giveUp(): Promise<number> {
+    this.#output.says(`error: ${OWN_FILE}: was removed; install again, and start signals poll again`);
+    this.#stop();
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    this.#output.end();
+    return 1;
   }
 
   #stop(): void {

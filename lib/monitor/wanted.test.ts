@@ -72,7 +72,10 @@ test("a file that is not valid changes nothing, and is told of once; a mended on
   );
   place.config(monitor("d"));
   assert.deepEqual(await place.changed(), ["d"]);
-  assert.equal(place.said.length, 1);
+  assert.deepEqual(place.said.slice(1), ["config.toml: is valid again"]);
+  place.config(monitor("e"));
+  await place.changed();
+  assert.equal(place.said.length, 2);
 });
 
 test("who begins with a file that is not valid takes the last valid one that the inbox has, or refuses", async () => {

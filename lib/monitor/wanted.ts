@@ -8,6 +8,8 @@ export class Wanted {
   readonly #says: (text: string) => void;
   /** The version of the file that was read last. */
   #stamp: string | undefined;
+  /** It was not valid. */
+  #isFaulty = false;
   /** What keeps a changed one from being read. */
   #trouble: string | undefined;
 
@@ -33,6 +35,8 @@ export class Wanted {
       this.#trouble = undefined;
       if (configFault)
         this.#says(`config.toml: goes on with the last valid settings: ${configFault.message}`);
+      else if (this.#isFaulty) this.#says("config.toml: is valid again");
+      this.#isFaulty = configFault !== undefined;
       // What an older version stored has none.
       return isFirst || !configFault ? (doc.policy?.config.monitor ?? []) : undefined;
     } catch (error) {
