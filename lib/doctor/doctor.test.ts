@@ -127,8 +127,10 @@ class Patient {
     await transact(this.dir, { change }, { onConfigFault: "keep" });
   }
 
+  /** A session that hears of what no other is near to. */
   async register(): Promise<void> {
-    const session = registerByHand({ register: "ada", harness: "claude-code", cwd: this.project });
+    const who = { register: "ada", harness: "claude-code", cwd: this.project, role: "control" };
+    const session = registerByHand(who);
     await transact(this.dir, { ...session }, { onConfigFault: "keep" });
   }
 
@@ -325,6 +327,19 @@ const CASES: Case[] = [
     status: "note",
     found: /^there are as many as config\.toml allows, so new ones may be refused$/,
     mend: /^resolve some that no longer hold/,
+    bySentence: true,
+  },
+  {
+    check: "signals",
+    when: "are at home where no session works",
+    arrange: (patient) =>
+      patient.edit(({ sessions, signals }) => ({
+        sessions: sessions.map(({ role: _, ...session }) => session),
+        signals: signals.map(({ assigned: _, ...signal }) => signal),
+      })),
+    status: "note",
+    found: /^no session that is there works where 1 signal may go, so nobody is told$/,
+    mend: /^say who should hear of such: repository = "OWNER\/NAME" in a \[\[monitor\]\], or --repo; or start a session/,
     bySentence: true,
   },
   {
@@ -1491,13 +1506,13 @@ test("what is well is said in a few words", async () => {
   assert.deepEqual(await words("lock"), ["free"]);
   assert.match((await words("inbox"))[0] ?? "", /^valid: 2 signals, \d+ bytes$/);
   assert.deepEqual(await words("config"), ["no config.toml, so the defaults hold"]);
-  assert.deepEqual(await words("signals"), ["2 fired, 0 owed to a session, 2 held (no session)"]);
+  assert.deepEqual(await words("signals"), ["2 fired, 2 owed to a session, 0 held"]);
   assert.deepEqual(await words("sessions"), [
     "1 session heard from, last ada (claude-code, project) just now",
   ]);
   writeFileSync(patient.path("config.toml"), '[[mute]]\nkey = "second"\n');
   assert.deepEqual(await words("config"), ["config.toml is valid"]);
-  assert.match((await words("signals"))[0] ?? "", /^2 fired, 0 owed to a session, 2 held \(most of them: /);
+  assert.match((await words("signals"))[0] ?? "", /^2 fired, 1 owed to a session, 1 held \(muted\)$/);
 });
 
 describe("moving an inbox aside", () => {
