@@ -37,6 +37,8 @@ export interface ScriptOptions<F extends Flags> {
   optional?: readonly string[];
   /** Any number of arguments may follow. */
   rest?: boolean;
+  /** What helps whoever gave a flag that is not known, after all. */
+  advice?: string | undefined;
   /** There is nothing to print as JSON. */
   forPeople?: boolean;
   /** What the help says after the file's own: of flags that it has from elsewhere. */
@@ -139,7 +141,7 @@ function writeOut(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function parse<F extends Flags>(argv: string[], { flags }: ScriptOptions<F>) {
+function parse<F extends Flags>(argv: string[], { flags, advice }: ScriptOptions<F>) {
   const options = { ...flags, ...COMMON } as F & typeof COMMON;
   const known = Object.keys(options).map((name) => `--${name}`);
   try {
@@ -159,17 +161,18 @@ function parse<F extends Flags>(argv: string[], { flags }: ScriptOptions<F>) {
     };
     return { cli, help, version };
   } catch (error) {
-    throw new UsageError(flagTrouble(error, known));
+    throw new UsageError(flagTrouble(error, known, advice));
   }
 }
 
 /** One line for what parseArgs says in three. */
-function flagTrouble(error: unknown, known: readonly string[]): string {
+function flagTrouble(error: unknown, known: readonly string[], advice?: string): string {
   const said = messageOf(error);
   const flag = /'(--?[^' ]+)/.exec(said)?.[1] ?? "";
   if (codeOf(error) === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
     const meant = nearest(flag, known);
-    return `${flag}: unknown flag; ${meant ? `did you mean ${meant}?` : `known are ${known.join(", ")}`}`;
+    const help = meant ? `did you mean ${meant}?` : `known are ${known.join(", ")}`;
+    return `${flag}: unknown flag; ${advice && !meant ? advice : help}`;
   }
   if (/argument missing|is ambiguous/.test(said)) {
     return `${flag}: needs a value; write ${flag}=VALUE if it begins with a dash`;

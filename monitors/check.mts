@@ -5,7 +5,7 @@
  *   usage     signals monitor check [--name N] [--any-failure] [flags] -- COMMAND [ARGS]
  *   plugin    signals monitor check --name disk -- /usr/lib/nagios/plugins/check_disk -w 10% -c 5%
  *   command   signals monitor check --name tests --any-failure --timeout 10m -- npm test
- *   cron      @hourly ~/.local/bin/signals monitor check --name disk -- /usr/lib/nagios/plugins/check_disk -w 10\% -c 5\%
+ *   cron      @hourly ~/.local/bin/signals monitor check --repo acme/api --any-failure -- ~/bin/check-deployment
  *
  * Reads     the exit status, and never the words, of COMMAND. It runs without a shell and without stdin, in a process
  *           group that is ended as a whole when it takes longer than --timeout 60s: SIGTERM, 2 seconds later SIGKILL.
@@ -24,6 +24,7 @@ await runMonitor(import.meta.url, {
   flags: CHECK_FLAGS,
   required: ["COMMAND"],
   rest: true,
+  advice: "write -- before the command, so that its flags are its own",
   timeout: "60s",
   why: "A check that somebody set up on this machine fails, so what it checks may not work.",
   action: "Run the check by hand to see whether it still fails; if what it names is yours, mend it.",

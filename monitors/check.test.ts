@@ -272,7 +272,7 @@ trap "" TERM; sleep 300 & echo $$ $! > ${pids}; wait; while :; do sleep 1; done`
     assert.deepEqual([denied.code, denied.stdout], [3, "CHECK UNKNOWN - it: cannot be started (EACCES)"]);
     for (const count of [0, 0, 1]) {
       const ran = await place.check(["--name", "it", "--", "no-such-plugin"]);
-      assert.deepEqual([ran.code, ran.stdout], [3, "CHECK UNKNOWN - it: cannot be started (ENOENT)"]);
+      assert.deepEqual([ran.code, ran.stdout], [3, "CHECK UNKNOWN - it: there is no program no-such-plugin"]);
       assert.equal(place.signals.length, count);
     }
     assert.match(
@@ -307,11 +307,17 @@ describe("with --any-failure any command is a check:", () => {
       assert.deepEqual(place.states, code === 1 ? ["fired warning #1"] : []);
     });
 
+  test("a line in quotes is no program, and that is said", async () => {
+    const ran = await new Place().check(["--name", "tests", "--any-failure", "--", "npm test"]);
+    const says = "there is no program 'npm test'; write its words without quotes, or use sh -c";
+    assert.deepEqual([ran.code, ran.stdout], [3, `CHECK UNKNOWN - tests: ${says}`]);
+  });
+
   test("one that is not there is UNKNOWN", async () => {
     const ran = await new Place().check(["--any-failure", "--", "no-such-program"]);
     assert.deepEqual(
       [ran.code, ran.stdout],
-      [3, "CHECK UNKNOWN - no-such-program: cannot be started (ENOENT)"],
+      [3, "CHECK UNKNOWN - no-such-program: there is no program no-such-program"],
     );
   });
 

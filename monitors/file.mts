@@ -6,11 +6,11 @@
  *   there     signals monitor file 'crash/*.dmp' fires while a file is there, and resolves when it is gone
  *   changed   signals monitor file --changed 'deploy/*.yml' tells once of each that differs, appeared or went since the
  *             last look; the first look only remembers. The content counts; above 4 MiB, size and time.
- *   stale     signals monitor file --stale 26h '~/backup/*.tar.gz' fires while the newest is older, or there is none
+ *   stale     signals monitor file --repo acme/api --stale 26h '~/backup/*.tar.gz' fires while the newest is older, or there is none
  *   GLOB      in quotes; from the current directory, / or ~/; * ? [a-z] [!a-z] {a,b}, and ** for folders at any depth,
  *             but for hidden and linked ones. A name that begins with a dot has to be named with it; a backslash takes
  *             the meaning of what follows.
- *   cron      0 7 * * * ~/.local/bin/signals monitor file --stale 26h '~/backup/*.tar.gz'
+ *   cron      0 7 * * * ~/.local/bin/signals monitor file --repo acme/api --stale 26h '~/backup/*.tar.gz'
  *
  * Reads     names, times and, with --changed, content. A link counts as what it leads to; folders count for nothing. A
  *           folder that is missing has no files; what cannot be read is UNKNOWN, and so are more than 10000 files.

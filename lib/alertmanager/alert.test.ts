@@ -32,8 +32,16 @@ describe("the severity of an alert follows its label", () => {
 
 describe("an alert is summed up", () => {
   const rows: [what: string, alert: Alert, summary: string][] = [
-    ["by its author", alert({ annotations: { summary: "InstanceDown: db-1 is down", title: "Down" } }), "InstanceDown: db-1 is down"],
-    ["by its title", alert({ annotations: { title: "db-1 down", description: "long" } }), "InstanceDown: db-1 down"],
+    [
+      "by its author",
+      alert({ annotations: { summary: "db-1 is down", title: "Down" } }),
+      "InstanceDown: db-1 is down",
+    ],
+    [
+      "by its title",
+      alert({ annotations: { title: "db-1 down", description: "long" } }),
+      "InstanceDown: db-1 down",
+    ],
     [
       "by its name and what tells which, when its summary is empty",
       alert({ annotations: { summary: " " } }),

@@ -39,9 +39,24 @@ describe("the status of a plugin decides, and its first line is what it says:", 
     ],
     ["colours", ended(2, "\x1b[1;31mred\x1b[0m \x1b]0;title\x07alert\n"), "CRITICAL", "disk: red alert"],
     ["what moves a cursor", ended(1, "a\x00b\x08c\u202ed\u200be\n"), "WARNING", "disk: a b c d e"],
-    ["status 4", ended(4, "what"), "throws", "ended with status 4, and no plugin does: what"],
-    ["status 127", ended(127), "throws", "ended with status 127, and no plugin does: says nothing"],
-    ["status 255", ended(255, "x"), "throws", "ended with status 255, and no plugin does: x"],
+    [
+      "status 4",
+      ended(4, "what"),
+      "throws",
+      "ended with status 4, as no plugin does (--any-failure is for other commands): what",
+    ],
+    [
+      "status 127",
+      ended(127),
+      "throws",
+      "ended with status 127, as no plugin does (--any-failure is for other commands): says nothing",
+    ],
+    [
+      "status 255",
+      ended(255, "x"),
+      "throws",
+      "ended with status 255, as no plugin does (--any-failure is for other commands): x",
+    ],
     ["a signal", killed("SIGSEGV", "half a li"), "throws", "was ended by SIGSEGV: half a li"],
   ];
   for (const [name, ran, ...expected] of rows)

@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 import { locate } from "../checkout.ts";
-import { messageOf, SignalsError, UsageError } from "../errors.ts";
+import { codeOf, messageOf, SignalsError, UsageError } from "../errors.ts";
 import { commandLine } from "../monitor/state.ts";
 import { STATUSES, type Verdict } from "../monitor/verdict.ts";
 import type { Ran } from "../process-group.ts";
-import { clean } from "../text.ts";
+import { clean, shellWord } from "../text.ts";
 import { runCommand } from "./command.ts";
 
 export const CHECK_FLAGS = { name: { type: "string" }, "any-failure": { type: "boolean" } } as const;
@@ -32,8 +32,15 @@ export async function checkCommand({ flags, args, signal }: CheckAsked): Promise
     const judged = judge(label, await runCommand(command, keep, signal));
     return { kind: "command", identity: [name, work_tree], ...judged };
   } catch (error) {
-    throw new SignalsError(`${label}: ${messageOf(error)}`, { cause: error });
+    throw new SignalsError(`${label}: ${missing(error, command[0]) ?? messageOf(error)}`, { cause: error });
   }
+}
+
+/** What to say of a program that is not there, which may be a whole line that no shell took apart. */
+function missing(error: unknown, program = ""): string | undefined {
+  if (!(error instanceof SignalsError) || codeOf(error.cause) !== "ENOENT") return undefined;
+  const help = /\s/.test(program) ? "; write its words without quotes, or use sh -c" : "";
+  return `there is no program ${shellWord(cut(clean(program), LONGEST_NAME))}${help}`;
 }
 
 /** The command of a command line. Without `--`, its flags would be taken for the monitor's own. */
@@ -55,7 +62,10 @@ export function judgePlugin(name: string, { status, signal, stdout, stderr }: Ra
   const said = text || (aside ? `says nothing, but on stderr: ${aside}` : "says nothing");
   if (signal) throw new SignalsError(`was ended by ${signal}: ${said}`);
   const meant = STATUSES[status ?? -1];
-  if (meant === undefined) throw new SignalsError(`ended with status ${status}, and no plugin does: ${said}`);
+  if (meant === undefined)
+    throw new SignalsError(
+      `ended with status ${status}, as no plugin does (--any-failure is for other commands): ${said}`,
+    );
   if (meant === "UNKNOWN") throw new SignalsError(said);
   return { status: meant, summary: `${name}: ${said}` };
 }

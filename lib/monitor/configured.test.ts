@@ -100,13 +100,14 @@ test("two entries that watch the same are one, whatever else they say", () => {
   const all = [
     entry("http", ["http://x/"]),
     entry("http", ["http://x/", "--timeout", "5s"], { every: 5_000 }),
-    entry("http", ["http://x/", "--polls", "3"]),
+    entry("http", ["http://x/", "--severity", "warning"]),
+    entry("http", ["http://x/", "--contains", "ok"]),
     entry("check", ["--", "./x"]),
     entry("./x"),
   ];
   assert.deepEqual(
     configuredIn(dir, all, env).map(({ entry }) => all.indexOf(entry)),
-    [0, 2, 3],
+    [0, 3, 4],
   );
 });
 

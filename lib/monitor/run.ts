@@ -42,6 +42,8 @@ export interface Monitor<F extends Flags> {
   optional?: readonly string[];
   /** Any number of arguments may follow. */
   rest?: boolean;
+  /** What helps whoever gave a flag that is not known. */
+  advice?: string;
   /** Whose conditions these are; without it, the monitor's own name. */
   provider?: string;
   /** Why it matters and what to do, where a verdict does not say it. Two sentences of your own. */
@@ -84,9 +86,9 @@ export async function runMonitor<const F extends Flags = Record<never, never>>(
   url: string,
   monitor: Monitor<F>,
 ): Promise<void> {
-  const { required = [], optional = [], rest = false } = monitor;
+  const { required = [], optional = [], rest = false, advice } = monitor;
   const flags = { ...MONITOR_FLAGS, ...monitor.flags } as F & typeof MONITOR_FLAGS;
-  await runScript(url, { flags, required, optional, rest, exits: EXITS, help: HELP }, async (cli) => {
+  await runScript(url, { flags, required, optional, rest, advice, exits: EXITS, help: HELP }, async (cli) => {
     const common = cli.flags as Cli<typeof MONITOR_FLAGS>["flags"];
     const name = basename(fileURLToPath(url)).replace(/\.m?[jt]s$/, "");
     const every = common.every === undefined ? undefined : durationFrom("--every", common.every);
@@ -206,8 +208,8 @@ function pollsFrom(text: string): number {
 /** The milliseconds of a flag that takes a duration. Throws `UsageError`. */
 export function durationFrom(flag: string, text: string): number {
   const ms = parseDuration(text) ?? 0;
-  // Longer than this, and the timers of node fire at once.
-  if (ms > 0 && ms < 2 ** 31) return ms;
+  if (ms > LONGEST_TIMER_MS) throw new UsageError(`${flag}: ${text}: is too long; write at most 24d`);
+  if (ms > 0) return ms;
   throw new UsageError(
     `${flag}: ${text}: is no duration; write a whole number and a unit, such as 60s or 5m`,
   );
