@@ -277,7 +277,7 @@ trap "" TERM; sleep 300 & echo $$ $! > ${pids}; wait; while :; do sleep 1; done`
     }
     assert.match(
       place.signals[0]?.envelope.summary ?? "",
-      /^The monitor check it has not been able to read its source yet: it: cannot be started/,
+      /^The monitor check it has not been able to read its source yet: it: there is no program no-such-plugin$/,
     );
   });
 
