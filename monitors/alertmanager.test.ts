@@ -8,7 +8,8 @@ import { after, describe, test } from "node:test";
 import type { Signal } from "../lib/document.ts";
 import { identityKey } from "../lib/envelope.ts";
 import { Alertmanager, type PostedAlert, withoutAlertmanager } from "../lib/testing/alertmanager.ts";
-import { type Run, runFile } from "../lib/testing/process.ts";
+import { runBundle } from "../lib/testing/bundled.ts";
+import type { Run } from "../lib/testing/process.ts";
 import { tempDirectory } from "../lib/testing/temp.ts";
 
 /** An inbox, and the monitor that reports to it. */
@@ -18,7 +19,7 @@ class Place {
 
   poll(...args: string[]): Promise<Run> {
     const env = { HOME: this.home, HARN_EXT_SIGNALS_DIR: this.dir };
-    return runFile("monitors/alertmanager.mts", [...args, "--no-hint"], { cwd: this.home, env });
+    return runBundle("monitors/alertmanager", [...args, "--no-hint"], { cwd: this.home, env });
   }
 
   /** Each signal as `SUMMARY#GENERATION STATE SEVERITY`, in the order of the alphabet. */

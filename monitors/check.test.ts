@@ -18,7 +18,8 @@ import type { Signal } from "../lib/document.ts";
 import { identityKey } from "../lib/envelope.ts";
 import { readDocument } from "../lib/inbox.ts";
 import { isRunning } from "../lib/process.ts";
-import { ROOT, runFile, TSX } from "../lib/testing/process.ts";
+import { runBundle } from "../lib/testing/bundled.ts";
+import { ROOT, TSX } from "../lib/testing/process.ts";
 import { tempDirectory } from "../lib/testing/temp.ts";
 import { timeOf } from "../lib/time.ts";
 
@@ -53,7 +54,7 @@ class Place {
   }
 
   async check(args: readonly string[], cwd = this.tree) {
-    const { code, stdout, stderr } = await runFile("monitors/check.mts", args, { cwd, env: this.env });
+    const { code, stdout, stderr } = await runBundle("monitors/check", args, { cwd, env: this.env });
     return { code, stdout: stdout.trimEnd(), stderr: stderr.trimEnd() };
   }
 

@@ -8,7 +8,8 @@ import type { Document, Signal } from "../lib/document.ts";
 import { identityKey } from "../lib/envelope.ts";
 import { readDocument, transact } from "../lib/inbox.ts";
 import { ackAll, lease } from "../lib/lease.ts";
-import { ROOT, runFile, TSX } from "../lib/testing/process.ts";
+import { runBundle } from "../lib/testing/bundled.ts";
+import { ROOT, TSX } from "../lib/testing/process.ts";
 import { tempDirectory } from "../lib/testing/temp.ts";
 import { timeOf } from "../lib/time.ts";
 
@@ -37,7 +38,7 @@ class Place {
 
   async file(...args: string[]) {
     const env = { HOME: this.home, HARN_EXT_SIGNALS_DIR: this.dir };
-    const { code, stdout, stderr } = await runFile("monitors/file.mts", args, { cwd: this.tree, env });
+    const { code, stdout, stderr } = await runBundle("monitors/file", args, { cwd: this.tree, env });
     return { code, line: stdout.split("\n")[0] ?? "", stdout, stderr: stderr.trimEnd() };
   }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import type { Signal } from "../lib/document.ts";
 import { identityKey } from "../lib/envelope.ts";
+import { runBundle } from "../lib/testing/bundled.ts";
 import { type GithubApi, startGithubApi } from "../lib/testing/github-api.ts";
 import { check, Repository, run, status } from "../lib/testing/github-rows.ts";
 import { runFile } from "../lib/testing/process.ts";
@@ -45,7 +46,7 @@ function environment(env: Record<string, string> = {}): Record<string, string> {
 /** One run of the monitor, each in a process of its own, and what it asked of GitHub. */
 async function look(args: readonly string[] = ["acme/api"], { env, cwd = home }: Options = {}) {
   const options = { cwd, env: environment(env) };
-  const { code, stdout, stderr } = await runFile("monitors/github-ci.mts", [...args, "--json"], options);
+  const { code, stdout, stderr } = await runBundle("monitors/github-ci", [...args, "--json"], options);
   assert.ok(!`${stdout}${stderr}`.includes(TOKEN), "a token is told to nobody");
   const report = stdout ? JSON.parse(stdout) : {};
   const outcomes = report.verdicts?.map(({ outcome }: { outcome?: string }) => outcome);
@@ -314,7 +315,7 @@ describe("monitors/github-ci", () => {
   test("shows a name that was made to mislead as the text that it is", async () => {
     acme.workflows({ id: 501, name: "test\u001b[2J\nOK\u202e all is well", path: "t.yml", state: "active" });
     acme.runs(run(1, red));
-    const { code, stdout } = await runFile("monitors/github-ci.mts", ["acme/api"], {
+    const { code, stdout } = await runBundle("monitors/github-ci", ["acme/api"], {
       cwd: home,
       env: environment(),
     });

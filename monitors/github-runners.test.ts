@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import type { Signal } from "../lib/document.ts";
 import { identityKey } from "../lib/envelope.ts";
+import { runBundle } from "../lib/testing/bundled.ts";
 import { type GithubApi, startGithubApi } from "../lib/testing/github-api.ts";
-import { ROOT, runFile } from "../lib/testing/process.ts";
+import { ROOT } from "../lib/testing/process.ts";
 import { tempDirectory } from "../lib/testing/temp.ts";
 
 type Rows = Record<string, unknown>[];
@@ -59,7 +60,7 @@ function queue(minutes?: number): void {
 
 /** One run of the monitor, each in a process of its own. */
 async function look(args: readonly string[], env: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await runFile("monitors/github-runners.mts", [...args, "--json"], {
+  const { code, stdout, stderr } = await runBundle("monitors/github-runners", [...args, "--json"], {
     cwd: home,
     env: {
       HOME: home,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import type { Signal } from "../lib/document.ts";
 import { identityKey } from "../lib/envelope.ts";
+import { runBundle } from "../lib/testing/bundled.ts";
 import {
   addPipeline,
   type Fault,
@@ -11,7 +12,7 @@ import {
   type GitLabApi,
   startGitLabApi,
 } from "../lib/testing/gitlab-api.ts";
-import { runFile } from "../lib/testing/process.ts";
+
 import { tempDirectory } from "../lib/testing/temp.ts";
 
 let api: GitLabApi;
@@ -29,7 +30,7 @@ beforeEach(() => {
 
 /** One run of the monitor, each in a process of its own. */
 async function look(args: readonly string[] = ["acme/tools/api"], env: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await runFile("monitors/gitlab-ci.mts", [...args, "--json"], {
+  const { code, stdout, stderr } = await runBundle("monitors/gitlab-ci", [...args, "--json"], {
     cwd: home,
     env: {
       HOME: home,

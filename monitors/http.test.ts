@@ -7,8 +7,9 @@ import type { AddressInfo, Server } from "node:net";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Signal } from "../lib/document.ts";
+import { runBundle } from "../lib/testing/bundled.ts";
 import { certificate } from "../lib/testing/certificate.ts";
-import { type Run, runFile } from "../lib/testing/process.ts";
+import type { Run } from "../lib/testing/process.ts";
 import { tempDirectory } from "../lib/testing/temp.ts";
 
 /** An inbox, and the monitor that reports to it. */
@@ -18,7 +19,7 @@ class Place {
 
   poll(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
     const own = { HOME: this.home, HARN_EXT_SIGNALS_DIR: this.dir, ...env };
-    return runFile("monitors/http.mts", [...args, "--no-hint"], { cwd: this.home, env: own });
+    return runBundle("monitors/http", [...args, "--no-hint"], { cwd: this.home, env: own });
   }
 
   inbox(): Signal[] {
