@@ -5,7 +5,7 @@ import { timeOf } from "../time.ts";
 import { limitOf, runChild } from "./children.ts";
 import { type Configured, commandOf, faultOf } from "./configured.ts";
 import type { PollReport } from "./poll-report.ts";
-import { fateOf } from "./print.ts";
+import { fateOf, isNews } from "./print.ts";
 import { type Minder, noteFailure } from "./tell.ts";
 
 /**
@@ -63,8 +63,6 @@ async function failed(
   }
 }
 
-const NEWS: readonly unknown[] = ["fired", "escalated", "confirmed", "refired", "resolved", "refused"];
-
 /** What is news of the signals of a monitor, each in a line. */
 export async function fatesOf(
   { verdicts }: PollReport,
@@ -74,8 +72,7 @@ export async function fatesOf(
   const isAsBefore = (key: string, reason: string | undefined) =>
     before?.verdicts.some((one) => one.key === key && one.outcome === "refused" && one.reason === reason);
   const news = verdicts.filter(
-    ({ outcome, key, reason }) =>
-      NEWS.includes(outcome) && !(outcome === "refused" && isAsBefore(key, reason)),
+    ({ outcome, key, reason }) => isNews(outcome) || (outcome === "refused" && !isAsBefore(key, reason)),
   );
   if (news.length === 0) return [];
   const looked = await look(dir, { onConfigFault: "keep" }).catch(() => undefined);

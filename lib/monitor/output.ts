@@ -1,7 +1,7 @@
 import { coloured, line, note, printJsonLine } from "../script.ts";
 import { timeOf } from "../time.ts";
 import type { PollReport } from "./poll-report.ts";
-import { STATUS_COLOURS } from "./print.ts";
+import { newsIn, STATUS_COLOURS } from "./print.ts";
 import { type Standing, StatusLines } from "./status-lines.ts";
 
 /** Where `signals poll` tells what it sees. */
@@ -30,8 +30,7 @@ function plainOutput(): Output {
   const printed = new Map<string, string>();
   return {
     polled(id, { label, status = "UNKNOWN", text }, { at }, fates) {
-      // How fast it is, or how full, is no news while it is well.
-      const news = `${status} ${status === "OK" ? text.replace(/\d+/g, "0") : text}`;
+      const news = newsIn(status, text);
       if (printed.get(id) !== news) line(`${clock(at)} ${label} ${status} - ${text}`, STATUS_COLOURS[status]);
       printed.set(id, news);
       for (const fate of fates) line(`${clock(at)} ${label}: ${fate}`);

@@ -28,9 +28,19 @@ export function printReport({ report, doc }: Polled): void {
 
 const NEWS: readonly unknown[] = ["fired", "escalated", "confirmed", "refired", "resolved"];
 
+/** Whether an outcome is a change of a signal. */
+export function isNews(outcome: VerdictReport["outcome"]): boolean {
+  return NEWS.includes(outcome);
+}
+
 /** Whether a poll changed a signal. */
 export function hasNews({ verdicts }: Polled["report"]): boolean {
-  return verdicts.some(({ outcome }) => NEWS.includes(outcome));
+  return verdicts.some(({ outcome }) => isNews(outcome));
+}
+
+/** What is new in a line is what differs in this: how fast it is, or how full, is no news while it is well. */
+export function newsIn(status: Status, text: string): string {
+  return `${status} ${status === "OK" ? text.replace(/\d+/g, "0") : text}`;
 }
 
 /** What became of one condition; undefined where there is nothing to say. */

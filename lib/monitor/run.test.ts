@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { ROOT, type RunOptions, run, TSX } from "../testing/process.ts";
 import { tempDirectory } from "../testing/temp.ts";
+import { MONITOR_FLAGS } from "./flags.ts";
 import type { PollReport } from "./poll-report.ts";
-import { MONITOR_FLAGS, pauseAfter } from "./run.ts";
+import { pauseAfter } from "./run.ts";
 
 /** A monitor of somebody's own, in a folder of theirs beside the installed package: it tells what a file says. */
 const own = realpathSync(tempDirectory("own"));

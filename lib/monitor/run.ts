@@ -7,28 +7,15 @@ import { type Hints, SEVERITIES } from "../document.ts";
 import { attempt, messageOf, SignalsError, UsageError } from "../errors.ts";
 import { type Cli, note, oneOf, printJson, printJsonLine, runScript } from "../script.ts";
 import { between, formatDuration, parseDuration } from "../time.ts";
+import { MONITOR_FLAGS } from "./flags.ts";
 import { type Look, type PollOptions, pollOnce } from "./poll.ts";
 import type { PollReport } from "./poll-report.ts";
-import { hasNews, printReport } from "./print.ts";
+import { hasNews, newsIn, printReport } from "./print.ts";
 import { watchOf } from "./state.ts";
 import { AT_ONCE, type Hysteresis, type Steady } from "./steady.ts";
 import { type Found, STATUSES } from "./verdict.ts";
 
 type Flags = NonNullable<ParseArgsConfig["options"]>;
-
-/** The flags that every monitor has, besides those of every script. */
-export const MONITOR_FLAGS = {
-  every: { type: "string" },
-  "dry-run": { type: "boolean" },
-  severity: { type: "string" },
-  polls: { type: "string" },
-  over: { type: "string" },
-  timeout: { type: "string" },
-  repo: { type: "string" },
-  cwd: { type: "string" },
-  session: { type: "string" },
-  "no-hint": { type: "boolean" },
-} as const satisfies Flags;
 
 /** What a check is asked, and what it works with. */
 export type Asked<F extends Flags> = Look & Pick<Cli<F & typeof MONITOR_FLAGS>, "flags" | "args">;
@@ -129,8 +116,7 @@ async function again(options: PollOptions, every: number, json: boolean): Promis
       const polled = await pollOnce({ ...options, stop });
       pause = pauseAfter(polled.report, every);
       const { status, summary, config_fault: fault } = polled.report;
-      // How fast it is, or how full, is no news while it is well.
-      const seen = `${status} ${status === "OK" ? summary.replace(/\d+/g, "0") : summary}`;
+      const seen = newsIn(status, summary);
       if (json) printJsonLine(polled.report);
       else if (seen !== printed || hasNews(polled.report)) printReport(polled);
       printed = seen;

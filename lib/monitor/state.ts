@@ -8,6 +8,7 @@ import { replaceFile } from "../file.ts";
 import { checkDirectory } from "../inbox.ts";
 import { clean, shellWord } from "../text.ts";
 import { between, type Time } from "../time.ts";
+import { MONITOR_FLAGS } from "./flags.ts";
 import type { Track } from "./steady.ts";
 import type { Status } from "./verdict.ts";
 
@@ -46,18 +47,11 @@ export interface State extends Watch {
 }
 
 /** Flags that say how a monitor runs and whom it tells, and not what it watches: `--repo` may say that too. */
+const { repo: _, ...TELLING } = MONITOR_FLAGS;
 const RUNNING = {
-  every: { type: "string" },
-  "dry-run": { type: "boolean" },
+  ...TELLING,
   json: { type: "boolean" },
   dir: { type: "string" },
-  timeout: { type: "string" },
-  severity: { type: "string" },
-  polls: { type: "string" },
-  over: { type: "string" },
-  cwd: { type: "string" },
-  session: { type: "string" },
-  "no-hint": { type: "boolean" },
   verbose: { type: "boolean", short: "v" },
 } as const;
 
